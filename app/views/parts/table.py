@@ -13,6 +13,7 @@ from app.theme.fonts import UI_PIXELS
 from app.theme.tokens import ROW
 from app.viewmodels.frame.filtering import column_name
 from app.views.parts.controls import column, paragraph
+from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.table_model import Column, RecordTable
 from app.views.parts.widgets import restyle
@@ -20,6 +21,7 @@ from app.views.parts.widgets import restyle
 _BESIDE, _ABOVE = 18, 8  # pixels around the words of a heading, across, and around those of a row, above and below
 _NAMED = 110  # pixels that the column which takes what is left has at least: it names what a row is of
 _ROOMY = 700  # pixels from which on it shares what nobody needs with the others
+_REST = 150  # milliseconds without a change after which a table without much room is fitted to its words
 _MOST = 3  # times as wide as meant is the most that a column is made for its words
 
 
@@ -38,6 +40,7 @@ class RecordView(QWidget):
         self._key = key
         self._spare = {at: shown.room for at, shown in enumerate(columns) if shown.room}
         self._stretched, self._row = stretch, ROW
+        self._resting = one_shot(self, self._widen, _REST)
         self._wide: dict[int, int] = {}  # pixels of the columns beside that, as the font needs them
         self._widened: dict[int, int] = {}  # pixels of those that were given more, for what is in them
         self._narrowed = False  # whether the first column is, for want of room
@@ -179,27 +182,40 @@ class RecordView(QWidget):
             away = at in hidden or at in self._given_way
             if self.table.isColumnHidden(at) != away:
                 self.table.setColumnHidden(at, away)
-        self._widen()
+        self._widen_in_time()
+
+    def _widen_in_time(self) -> None:
+        """At once where there is room for all; else when nothing more comes: to find what words of many columns need
+        takes longer than a turn may, and some tables have new records many times a second."""
+        taken = sum(self._wide[at] for at in self._wide if not self.table.isColumnHidden(at))
+        if self.width() - taken > round(_ROOMY * self._larger):
+            self._widen()
+        else:
+            self._resting.start()
 
     def _widen(self) -> None:
         """Give columns what their words need of what the one that takes what is left does not need for its own; and on
         a wide screen each a part of it: names and their figures would be a screen apart. Those that the user gave a
         width keep it. Not out of sight: Qt would look at every row there is."""
-        self._give_back()
-        spare = self.width() - sum(self.table.columnWidth(at) for at in self._wide)
-        if spare <= 0 or not self.table.isVisible():
+        if not self.table.isVisible():
             return
-        roomy = round(_ROOMY * self._larger)
-        named = self.table.sizeHintForColumn(self._stretched) + self.table.verticalScrollBar().sizeHint().width()
-        left = spare - min(max(named, round(_NAMED * self._larger)), roomy)
-        for at, wide in self._wide.items():
-            if left > 0 and self.table.columnWidth(at) == wide:
-                more = min(self.table.sizeHintForColumn(at) - wide, left, wide * (_MOST - 1))
-                if more > 0:
-                    left, spare = left - more, spare - more
-                    self._widened[at] = wide + more
-                    self.table.setColumnWidth(at, wide + more)
-        self._spread(spare - max(named, roomy))
+        now = {at: self.table.columnWidth(at) for at in self._wide}
+        ours = {at: wide for at, wide in self._wide.items() if now[at] in (wide, self._widened.get(at, wide))}
+        spare = self.width() - sum((now | ours).values())
+        given = dict(ours)
+        if spare > 0:
+            roomy = round(_ROOMY * self._larger)
+            named = self.table.sizeHintForColumn(self._stretched) + self.table.verticalScrollBar().sizeHint().width()
+            left = spare - min(max(named, round(_NAMED * self._larger)), roomy)
+            for at, wide in ours.items():
+                if left > 0:
+                    more = max(min(self.table.sizeHintForColumn(at) - wide, left, wide * (_MOST - 1)), 0)
+                    left, spare, given[at] = left - more, spare - more, wide + more
+            self._spread(given, spare - max(named, roomy))
+        for at, wide in given.items():  # at once: every other width has the table laid out and painted again
+            if wide != now[at]:
+                self.table.setColumnWidth(at, wide)
+        self._widened = {at: wide for at, wide in given.items() if wide != self._wide[at]}
 
     def _give_back(self) -> None:
         """Columns that were given more have what they are meant to have again."""
@@ -208,15 +224,12 @@ class RecordView(QWidget):
                 self.table.setColumnWidth(at, self._wide[at])
         self._widened = {}
 
-    def _spread(self, left: int) -> None:
+    def _spread(self, given: dict[int, int], left: int) -> None:
         """Share out what nobody needs."""
-        ours = [at for at, wide in self._wide.items() if self.table.columnWidth(at) == self._widened.get(at, wide)]
-        shown = [at for at in ours if not self.table.isColumnHidden(at)]
+        shown = [at for at in given if not self.table.isColumnHidden(at)]
         each = left // (len(shown) + 1)  # the one that takes what is left has its part as well
         for at in shown if each > 0 else ():
-            now = self.table.columnWidth(at)
-            self._widened[at] = max(min(now + each, self._wide[at] * _MOST), now)
-            self.table.setColumnWidth(at, self._widened[at])
+            given[at] = max(min(given[at] + each, self._wide[at] * _MOST), given[at])
 
     def _narrow_first(self, by: int) -> None:
         """Take pixels off the first column, which is never hidden, as far as its heading allows; or give them back."""
@@ -237,7 +250,7 @@ class RecordView(QWidget):
             if row >= 0:
                 flags = self.table.selectionModel().SelectionFlag.NoUpdate
                 self.table.selectionModel().setCurrentIndex(self.model.index(row, at.column()), flags)
-        self._widen()
+        self._widen_in_time()
         self._count()
 
     def selected(self) -> list[Any]:

@@ -221,8 +221,22 @@ def test_a_narrow_table_cuts_no_figure_while_its_names_have_room_to_spare(qtbot)
     view.resize(460, 300)
     view.show()
     view.set_records(["prefill rate", "time per output token"])
-    for at in range(3):
-        assert view.table.columnWidth(at) >= view.table.sizeHintForColumn(at), at
+    qtbot.waitUntil(lambda: all(view.table.columnWidth(at) >= view.table.sizeHintForColumn(at) for at in range(3)))
+
+
+def test_many_changes_of_a_narrow_table_are_fitted_to_once(qtbot, monkeypatch):
+    view = RecordView("Served", [Column("Figure", lambda r: r), Column("Flow", lambda r: r, width=60)])
+    qtbot.addWidget(view)
+    view.resize(460, 300)
+    view.show()
+    qtbot.waitUntil(lambda: not view._resting.isActive())
+    asked, hint = [], view.table.sizeHintForColumn
+    monkeypatch.setattr(view.table, "sizeHintForColumn", lambda at: asked.append(at) or hint(at))
+    for number in range(20):
+        view.set_records(["a word that is wider than meant"] * number)
+    assert not asked
+    qtbot.waitUntil(lambda: view.table.columnWidth(1) > 60)
+    assert asked == [0, 1]
 
 
 def test_rows_out_of_sight_are_not_measured(qtbot):
