@@ -6,12 +6,12 @@ Rows that begin anywhere are not all laid out either. Every eighth row begins as
 that the engine can be told of eight classes of rows, each from that multiple on: what a row then has before its first
 column is for the kernel to hide. (It refuses boxes that begin in between, as an illegal instruction.)
 
-(Nor is it worth having some warps lay out what is needed later while others multiply already: the few that are left
-beside the products take longer than the first tiles do. The copy engine brings rows no sooner than the threads do.)
-A kernel that does so says launch(..., resident=True, together=True).
+A kernel whose blocks wait for each other says launch(..., resident=True, together=True). What is needed later can be
+laid out while others multiply already, by warps that have nothing else to do, piece by piece: few of them, as they take
+memory from the products, and as they are given few registers. (The copy engine brings rows no sooner than threads do.)
 """
 
-from kernels.gpu_blocks import grid_thread
+from kernels.gpu_blocks import grid_thread, lane_of
 from kernels.gpu_reduce import memory_fence
 from kernels.indexing import delinearise, product
 from kernels.language import *
@@ -19,50 +19,109 @@ from kernels.language import *
 CHUNK = 8  # elements of 16 bits in 16 bytes
 CLASSES = 8  # of rows, by how many elements behind a multiple of 16 bytes they begin
 LINE = 64  # and in a line of the cache
-# Chunks that a thread loads before it stores them.
-AHEAD = 4
+# Chunks that a thread loads before it stores them; if it has few registers; and if that is all that it will lay out.
+AHEAD, AHEAD_LATER, AHEAD_ONCE = 4, 2, 13
 
 
 @inline
 def laid_out(x):
     """x in a workspace: row-major, rows padded to lines. Complete for a block once it has been through meet_all()."""
-    lead, high, wide = x.shape[:-2], x.shape[-2], x.shape[-1]
-    chunks = ceildiv(wide, CHUNK)
-    pitch = ceildiv(wide, LINE) * LINE
-    rows = product(lead) * high
-    buffer = workspace(x.dtype, rows * pitch)
-    worker, workers = grid_thread()
-    whole = is_static(wide % CHUNK) and wide % CHUNK == 0
+    room = room_for(x)
+    lay_out(x, room, columns=x.shape[-1], ahead=AHEAD)
+    return room
 
-    def chunk(e):
-        row = e // chunks
-        column = (e - row * chunks) * CHUNK
-        return row, column, loaded_at(delinearise(row, lead + (high,)), column)
 
-    def loaded_at(where, column):
-        if not whole and is_plain(x):
-            return unaligned_words(x, x.place(*where, column))
-        if whole:
-            return words_of(x[position(where + (column,), width=CHUNK, axis=x.rank - 1)])
-        # What is past the end of a row is never looked at: the copy engine knows how long rows are.
-        return words_of(vector(*[x[position(where + (min(column + k, index(wide) - 1),))] for k in range(CHUNK)]))
-
-    count = index(rows * chunks)
-    rounds = max(count - worker, index(0)) // (workers * AHEAD)
-    for round in range(rounds):
-        first = worker + round * (workers * AHEAD)
-        loaded = [chunk(first + u * workers) for u in range(AHEAD)]
-        for row, column, words in unroll(loaded):
-            store_words(buffer, row * pitch + column, words)
-    for e in range(worker + rounds * (workers * AHEAD), count, workers):
-        row, column, words = chunk(e)
-        store_words(buffer, row * pitch + column, words)
+@inline
+def room_for(x):
+    """A workspace as large as x, to be indexed as x is: row-major, rows padded to lines."""
+    lead, high = x.shape[:-2], x.shape[-2]
+    pitch = row_pitch(x)
+    buffer = workspace(x.dtype, product(lead) * high * pitch)
     strides = [1, pitch]
     step = pitch * high
     for k in unroll(len(lead)):
         strides = [*strides, step]
         step = step * lead[len(lead) - 1 - k]
     return strided(buffer.flat, x.shape, tuple([strides[x.rank - 1 - k] for k in range(x.rank)]), 0)
+
+
+@inline
+def row_pitch(x):
+    """Elements from one row of a room for x to the next."""
+    return ceildiv(x.shape[-1], LINE) * LINE
+
+
+@inline
+def lay_out(x, room, *, columns, ahead):
+    """The first so many columns of x to the room for it: what this thread, of all of the grid, has to do."""
+    lead, high, pitch = x.shape[:-2], x.shape[-2], row_pitch(x)
+    chunks = ceildiv(columns, CHUNK)
+    count = index(product(lead) * high * chunks)
+    worker, workers = grid_thread()
+
+    def chunk(first, u):
+        e = at_most(first + u * workers, first, count)
+        row = e // chunks
+        column = (e - row * chunks) * CHUNK
+        return row * pitch + column, chunk_at(x, delinearise(row, lead + (high,)), column)
+
+    for first in range(worker, count, workers * ahead):
+        for at, words in unroll([chunk(first, u) for u in range(ahead)]):
+            store_words(room, at, words)
+
+
+@inline
+def chunk_at(x, where, column):
+    """The words of the chunk of a row of x that begins at this column."""
+    wide = x.shape[-1]
+    if is_static(wide % CHUNK) and wide % CHUNK == 0:
+        return words_of(x[position(where + (column,), width=CHUNK, axis=x.rank - 1)])
+    if is_plain(x):
+        return unaligned_words(x, x.place(*where, column))
+    # What is past the end of a row is never looked at: the copy engine knows how long rows are.
+    return words_of(vector(*[x[position(where + (min(column + k, index(wide) - 1),))] for k in range(CHUNK)]))
+
+
+@inline
+def lay_out_later(x, room, counters, *, columns, early, warp, warps):
+    """The columns of a matrix behind the first `early` pieces of so many: what this warp of a block, one of `warps`,
+    has to do of it. Pieces have counters, which count blocks, and no more chunks in a row than a warp has lanes."""
+    high, wide, pitch = x.shape[0], x.shape[1], row_pitch(x)
+    own, all = block_index() * warps + warp, block_count() * warps
+
+    def chunk(first, u, column):
+        # Every row's place is computed from its number: this is for threads that have few registers.
+        row = hidden(at_most(first + u * all, first, high).cast(i32)).cast(index)
+        return row * pitch + column, chunk_at(x, (row,), column)
+
+    def piece(which, wide):
+        column = which * columns + lane_of() * CHUNK
+        if lane_of() < ceildiv(wide, CHUNK):
+            for first in range(own, index(high), all * AHEAD_LATER):
+                for at, words in unroll([chunk(first, u, column) for u in range(AHEAD_LATER)]):
+                    store_words(room, at, words)
+        asm(f"bar.sync 3, {warps * 32};", "~{memory}", None, 1)
+        if (warp == 0) & (lane_of() == 0):
+            memory_fence()
+            come(counters, which)
+
+    for which in range(index(early), index(wide // columns)):
+        piece(which, columns)
+    if wide % columns:
+        piece(index(wide // columns), wide % columns)
+
+
+@inline
+def at_most(e, first, count):
+    """e, or what there is of so many in place of it: the first, which its thread then lays out twice, to have no
+    question between its loads."""
+    return select(e < count, e, first)
+
+
+@inline
+def hidden(v):
+    """v, as a number of which the compiler knows nothing."""
+    return asm("mov.b32 $0, $1;", "=r,r", i32, 1, v)
 
 
 @inline
@@ -149,14 +208,34 @@ def meet_all():
     memory_fence()
     barrier()
     if thread_index() == 0:
-        # The first bit of the counter changes when everybody has come; it needs no reset.
-        mine = select(block_index() == 0, i32(-2147483648) - (block_count() - 1).cast(i32), i32(1))
-        before = counter.atomic_add(0, mine)
-        asm(
-            "{\n.reg .pred met;\n.reg .b32 now;\nMEET${:uid}:\nld.acquire.gpu.b32 now, [$0];\n"
-            "xor.b32 now, now, $1;\nsetp.lt.s32 met, now, 0;\n@!met bra MEET${:uid};\n}",
-            "l,r,~{memory}", None, 1, counter, before,
-        )  # fmt: skip
+        wait_to_meet(counter, 0, come(counter, 0))
     barrier()
     memory_fence()
+    asm("fence.proxy.async;", "~{memory}", None, 1)
+
+
+@inline
+def come(counters, which):
+    """Count this block, once in a launch; what the counter was before. Its first bit changes when all have come, so
+    that it needs no reset."""
+    mine = select(block_index() == 0, i32(-2147483648) - (block_count() - 1).cast(i32), i32(1))
+    return counters.atomic_add(which, mine)
+
+
+@inline
+def count_before(counters, which):
+    """What a counter is before anybody has come: who asks has not yet met the others."""
+    at = strided(counters.flat, (1,), (1,), which)
+    return asm("ld.relaxed.gpu.b32 $0, [$1];", "=r,l,~{memory}", i32, 1, at)
+
+
+@inline
+def wait_to_meet(counters, which, before):
+    """Wait until all have come to a counter that was `before`; what they stored, this thread's copies then see."""
+    at = strided(counters.flat, (1,), (1,), which)
+    asm(
+        "{\n.reg .pred met;\n.reg .b32 now;\nMEET${:uid}:\nld.acquire.gpu.b32 now, [$0];\n"
+        "xor.b32 now, now, $1;\nsetp.lt.s32 met, now, 0;\n@!met bra MEET${:uid};\n}",
+        "l,r,~{memory}", None, 1, at, before,
+    )  # fmt: skip
     asm("fence.proxy.async;", "~{memory}", None, 1)

@@ -6,16 +6,35 @@ next one's operands are on their way while a tile is stored.
 """
 
 from kernels.gpu_clusters import arrive_at, meet_cluster
-from kernels.gpu_layout import is_classed, laid_out, meet_all, row_classes
+from kernels.gpu_layout import (
+    count_before,
+    laid_out,
+    lay_out,
+    lay_out_later,
+    meet_all,
+    room_for,
+    row_classes,
+    wait_to_meet,
+)
 from kernels.gpu_warpgroup_stores import store_chunks, store_ragged, store_sums, stores_chunks
+from kernels.gpu_warpgroup_tiles import (
+    along_rows,
+    blocks_of_pair,
+    class_tiles,
+    comes_later,
+    is_far_from_lines,
+    narrow_columns,
+    reads_by_class,
+    tile_columns,
+)
 from kernels.gpu_warpgroups import (
     arrive,
     arrive_expecting,
     barriers_are_made,
+    describe_strip,
     describe_tile,
     fetch_map,
     fewer_registers,
-    has_warpgroups,
     hide_columns,
     make_barrier,
     more_registers,
@@ -28,131 +47,23 @@ from kernels.gpu_warpgroups import (
 from kernels.indexing import delinearise, product
 from kernels.language import *
 
-from .gpu_layout import CLASSES
+from .gpu_layout import AHEAD_ONCE, CLASSES
+from .gpu_warpgroup_tiles import BAND, DOWN, EARLY, LATER_BAND, PROCESSORS, ROW_BYTES, WIDTHS
 
-DOWN = 128
 DEEP = 64
-ROW_BYTES = 128
 WARPGROUP = 128
 # Bytes of shared memory for the stages, of which there are at most eight.
 STAGE_BYTES = 200 * 1024
-# How wide tiles may be.
-WIDTHS = (256, 224, 192, 160, 128, 96, 64)
-# Rows of tiles that are worked on together, so that what they share is in the L2 cache.
-BAND = 16
-# Multiprocessors to spread tiles over, where that decides how wide tiles are: those of an H100 or H200.
-PROCESSORS = 132
-# A last column of tiles that is so narrow is computed no wider than that.
-NARROW = 32
-# What a tile takes besides its columns, in columns.
-TILE_COST = 28
-# Products that make it worth laying out an operand: below, blocks would wait for each other longer than they work.
-LEAST_WORK = 1 << 25
-# Products, and rows of the result, from which on it is worth it for rows that do not begin at lines of the cache.
-UNLINED_WORK = 1 << 33
-UNLINED_ROWS = 2048
-# One more row of tiles for so many is less than laying out the left operand takes.
-WORTH_CLASSES = 16
-
-
-@inline
-def swapped(x):
-    """The matrices of x transposed."""
-    return x.permute(tuple(range(x.rank - 2)) + (x.rank - 1, x.rank - 2))
-
-
-@inline
-def fits_warpgroups(out, a, b):
-    """Whether these operands are worth multiplying by warpgroups: all types that can be, but for what is done at once.
-
-    Where the copy engine cannot be told of an operand it is laid out first, which pays where it is read often enough.
-    """
-    if not has_warpgroups(a.dtype) or a.dtype != b.dtype:
-        return False
-    work = out.size * a.shape[-1]
-    return (is_mapped(a) and is_mapped(b)) or not is_static(work) or work >= LEAST_WORK
-
-
-@inline
-def is_mapped(x):
-    """Whether the copy engine can be told of the matrices of x, along either axis."""
-    return can_map(x) or can_map(swapped(x))
-
-
-@inline
-def is_far_from_lines(x, m, work):
-    """Whether rows of the right operand do not begin at lines of the cache, and are copied so often that it counts."""
-    step = x.strides[x.rank - 2]
-    return (
-        is_static(step) and step * 2 % ROW_BYTES != 0 and is_static(work) and work >= UNLINED_WORK
-        and is_static(m) and m >= UNLINED_ROWS
-    )  # fmt: skip
-
-
-@inline
-def reads_by_class(left, right_by_k, m):
-    """Whether rows of the left operand are copied from where they lie, those of a class by the tile, in place of being
-    laid out: where k is not along rows of the right one, as it is read shifted, and where that takes few more tiles."""
-    if right_by_k or can_map(left) or not is_static(m) or not is_classed(left):
-        return False
-    return WORTH_CLASSES * class_tiles(m) <= (WORTH_CLASSES + 1) * ceildiv(m, DOWN)
-
-
-@inline
-def class_tiles(m):
-    """How many rows of tiles there are if each has rows of one class."""
-    return CLASSES * ceildiv(ceildiv(m, CLASSES), DOWN)
-
-
-@inline
-def blocks_of_pair(tiles_down, *, by_class):
-    """2 where blocks work in pairs on tiles below each other and share those of the right operand.
-
-    That pays where memory has more to do than to bring tiles: rows of a class lie across lines of the cache.
-    """
-    rows = tiles_down // CLASSES if by_class else tiles_down
-    pairs = is_static(rows) and rows % 2 == 0
-    return choice("cluster", 2 if pairs and by_class else 1, (1, 2) if pairs else (1,))
-
-
-@inline
-def along_rows(x):
-    """x, or x with its matrices transposed, such that rows lie together in memory; and whether it is transposed."""
-    turned = not can_map(x) and (
-        can_map(swapped(x)) or (x.is_contiguous(x.rank - 2) and not x.is_contiguous(x.rank - 1))
-    )
-    return (swapped(x), True) if turned else (x, False)
-
-
-@inline
-def whole_columns(n, columns):
-    """Columns of tiles that take the full time: a last one of at most NARROW columns takes little."""
-    return n // columns if 0 < n % columns <= NARROW and n > columns else ceildiv(n, columns)
-
-
-@inline
-def tile_columns(m, n, groups, *, any_width):
-    """How wide a tile is: the width at which all tiles together take the least time; wide ones read less.
-
-    `any_width`: multiples of 32 will do; where columns are copied by the 64, multiples of that.
-    """
-    best, least = 128, None
-    if not is_static(m) or not is_static(n) or not is_static(groups):
-        return best
-    for columns in unroll(WIDTHS):
-        if any_width or columns % 64 == 0:
-            rounds = ceildiv(ceildiv(m, DOWN) * whole_columns(n, columns) * groups, PROCESSORS)
-            cost = rounds * (columns + TILE_COST)
-            if least is None or cost < least:
-                best, least = columns, cost
-    return best
+# Warps of a block that lay out what is needed later: more would take memory from the products, one is too slow.
+LATER_WARPS = 2
 
 
 @inline
 def operand_map(x, *, rows, by_k):
-    """The map of an operand, copied by `rows` rows or columns beside k; `by_k`: k runs along its rows in memory."""
+    """The map of an operand, copied by `rows` rows or columns beside k, of these at most 64 at once; `by_k`: k runs
+    along its rows in memory."""
     lead = (1,) * (len(map_axes(x)) - 2)
-    return tensor_map(x, lead + (rows, DEEP)) if by_k else tensor_map(x, lead + (DEEP, 64))
+    return tensor_map(x, lead + (rows, DEEP)) if by_k else tensor_map(x, lead + (DEEP, min(rows, 64)))
 
 
 @inline
@@ -185,7 +96,7 @@ def warpgroup_matmul(out, a, b):
     most_stages = min(STAGE_BYTES // (left_bytes + right_bytes), 8)
     stages = choice("stages", most_stages, [s for s in (3, 4, 5, 6) if s < most_stages])
     # A last column of tiles that is narrow is left for the blocks that have had fewer tiles than others.
-    narrow = is_static(n) and n > across and 0 < n % across <= NARROW
+    narrow = narrow_columns(n, across)
     left, left_turned = along_rows(a)
     left_by_k, right_by_k = not left_turned, right_turned
     by_class = left_by_k and reads_by_class(left, right_by_k, m)
@@ -195,11 +106,12 @@ def warpgroup_matmul(out, a, b):
     tiles_across = n // across if narrow else ceildiv(n, across)
     tiles = tiles_down * tiles_across * product(batch)
     pair = blocks_of_pair(tiles_down, by_class=by_class)
+    unlined = can_map(right) and not right_by_k and is_far_from_lines(right, m, out.size * depth)
+    later = (not can_map(right) or unlined) and comes_later(right, right_by_k, tiles_down, tiles_across)
+    band_rows = choice("band", LATER_BAND if later else BAND, (4, 8, 16, 32))
     # What follows counts pairs, where there are some: of blocks, and of tiles below each other.
-    band_rows = choice("band", BAND, (4, 8, 32))
     pairs_down, tiles, band_pairs = tiles_down // pair, tiles // pair, band_rows // pair
     narrow_count = pairs_down * product(batch) if narrow else 0
-    unlined = can_map(right) and not right_by_k and is_far_from_lines(right, m, out.size * depth)
     at_hand = (can_map(left) or by_class) and can_map(right) and not unlined
     # Laying out is work for all; there may be fewer tiles than multiprocessors.
     blocks = (tiles + narrow_count) * pair
@@ -226,7 +138,12 @@ def warpgroup_matmul(out, a, b):
         barriers_are_made()
     if not can_map(left) and not by_class:
         left = laid_out(left)
-    if not can_map(right) or unlined:
+    given, counters = right, workspace(i32, ceildiv(n, across)) if later else None
+    uncounted = count_before(counters, EARLY) if later else None
+    if later:
+        right = room_for(given)
+        lay_out(given, right, columns=EARLY * across, ahead=AHEAD_ONCE)
+    elif not can_map(right) or unlined:
         right = laid_out(right)
     if not at_hand:
         meet_all()
@@ -235,7 +152,7 @@ def warpgroup_matmul(out, a, b):
     else:
         meet_cluster()
     left_maps = [operand_map(x, rows=DOWN, by_k=left_by_k) for x, _ in (classes if by_class else ((left, 0),))]
-    right_map = operand_map(right, rows=across // pair, by_k=right_by_k)
+    right_map = operand_map(right, rows=across // pair if right_by_k else across, by_k=right_by_k)
     whole = is_static(n % 8) and n % 8 == 0
     by_chunks = not whole and stores_chunks(out, apart)
     if by_chunks:
@@ -247,6 +164,11 @@ def warpgroup_matmul(out, a, b):
     # How deep the last step is, where it is known to be less than the others.
     rest = ceildiv(reach % DEEP, 16) * 16 if is_static(reach) else 0
     rest = rest if rest < DEEP else 0
+    # Narrow tiles wait for memory: few columns are copied (a strip, or a whole tile's), several steps to a stage.
+    strip = narrow == 8 and not right_by_k
+    narrow_wide = across if right_by_k else 8 if strip else 64
+    narrow_map = operand_map(right, rows=8, by_k=False) if strip else right_map
+    narrow_steps = min((left_bytes + right_bytes) // (left_bytes + narrow_wide * DEEP * 2), 2)
 
     def place(tile):
         """Leading indices, row (in tiles) and column of a tile: bands of BAND rows of tiles, column by column."""
@@ -291,46 +213,64 @@ def warpgroup_matmul(out, a, b):
     def produce():
         stage, parity = i32(0), i32(1)
 
-        def copy(lead, down, j0, stage, parity, *, columns):
+        def copy(lead, down, j0, stage, parity, *, right_map, columns, steps_each=1):
             column = j0.cast(i32)
             row = ((down // CLASSES if by_class else down) * DOWN).cast(i32)
             before = skipped(down)
-            for step in range(steps):
-                k = (step * DEEP).cast(i32)
-                to = memory + stage * (left_bytes + right_bytes)
+            for first in range(0, steps, steps_each):
                 wait_for(empty(stage), parity)
-                arrive_expecting(full(stage), size=left_bytes + columns * DEEP * 2)
-                for which in unroll(len(left_maps)):
-                    if not by_class or down % CLASSES == which:
-                        copy_operand(to, left_maps[which], left, lead, row, k, full(stage), rows=DOWN, by_k=left_by_k)
-                copy_operand(
-                    to + left_bytes, right_map, right, lead, column, k - before, full(stage), rows=columns,
-                    by_k=right_by_k, pair=pair, part=part,
-                )  # fmt: skip
+                arrive_expecting(full(stage), size=steps_each * (left_bytes + columns * DEEP * 2))
+                to = memory + stage * (left_bytes + right_bytes)
+                for step in unroll(steps_each):
+                    k = ((first + step) * DEEP).cast(i32)
+                    for which in unroll(len(left_maps)):
+                        if not by_class or down % CLASSES == which:
+                            source = left_maps[which]
+                            copy_operand(to, source, left, lead, row, k, full(stage), rows=DOWN, by_k=left_by_k)
+                    # Who of a pair begins changes from step to step: narrow tiles are one copy.
+                    copy_operand(
+                        to + left_bytes, right_map, right, lead, column, k - before, full(stage), rows=columns,
+                        by_k=right_by_k, pair=pair, part=(part + step) % pair,
+                    )  # fmt: skip
+                    to = to + left_bytes + columns * DEEP * 2
                 stage, parity = next_stage(stage, parity, stages=stages)
             return stage, parity
 
         for tile in range(taker, tiles, takers):
             lead, down, j0 = place(tile)
-            stage, parity = copy(lead, down, j0, stage, parity, columns=across)
+            wait_for_column(j0 // across)
+            stage, parity = copy(lead, down, j0, stage, parity, right_map=right_map, columns=across)
         if narrow:
             first, sharing = narrow_tiles()
             for tile in range(first, narrow_count, sharing):
                 lead, down, j0 = narrow_place(tile)
-                stage, parity = copy(lead, down, j0, stage, parity, columns=across if right_by_k else 64)
+                wait_for_column(j0 // across)
+                stage, parity = copy(
+                    lead, down, j0, stage, parity, right_map=narrow_map, columns=narrow_wide, steps_each=narrow_steps
+                )
+
+    def wait_for_column(which):
+        """Wait until this column of tiles of the right operand is laid out."""
+        if later:
+            if which >= EARLY:
+                wait_to_meet(counters, which, uncounted)
 
     def consume(half):
         stage, parity = i32(0), i32(0)
         within = thread % WARPGROUP
 
-        def multiply_stage(acc, stage, parity, *, deep):
+        def multiply_stage(acc, stage, parity, *, deep, steps_each=1, strip=False):
             wait_for(full(stage), parity)
             at = memory + stage * (left_bytes + right_bytes)
-            first = describe_tile(at + half.cast(i32) * (left_bytes // 2), between=ROW_BYTES)
-            second = describe_tile(at + left_bytes, between=DEEP * ROW_BYTES)
-            # 16 of k are 32 bytes along a row, or 16 rows.
-            lefts = [first + (k * 2 if left_by_k else k * 128) for k in range(deep // 16)]
-            rights = [second + (k * 2 if right_by_k else k * 128) for k in range(deep // 16)]
+            lefts, rights = [], []
+            for step in unroll(steps_each):
+                first = describe_tile(at + half.cast(i32) * (left_bytes // 2), between=ROW_BYTES)
+                second = at + left_bytes
+                second = describe_strip(second) if strip else describe_tile(second, between=DEEP * ROW_BYTES)
+                # 16 of k are 32 bytes along a row, or 16 rows.
+                lefts = lefts + [first + (k * 2 if left_by_k else k * 128) for k in range(deep // 16)]
+                rights = rights + [second + k * (2 if right_by_k else 16 if strip else 128) for k in range(deep // 16)]
+                at = at + left_bytes + narrow_wide * DEEP * 2
             acc = multiply_tiles(dt, acc, lefts, rights, left_turned=not left_by_k, right_turned=not right_by_k)
             if pair == 1:
                 if within % 32 == 0:
@@ -340,16 +280,18 @@ def warpgroup_matmul(out, a, b):
             stage, parity = next_stage(stage, parity, stages=stages)
             return acc, stage, parity
 
-        def multiply(lead, down, j0, stage, parity, *, columns):
+        def multiply(lead, down, j0, stage, parity, *, columns, steps_each=1, strip=False):
             acc = [f32(0) for _ in range(columns // 2)]
             if by_class:
                 wait_for(full(stage), parity)
                 at = memory + stage * (left_bytes + right_bytes) + half.cast(i32) * (left_bytes // 2)
                 hide_columns(at, within, skipped(down), most=CLASSES - 1, group=half)
-            for step in range(steps - 1 if rest else steps):
-                acc, stage, parity = multiply_stage(acc, stage, parity, deep=DEEP)
-            if rest:
-                acc, stage, parity = multiply_stage(acc, stage, parity, deep=rest)
+            # Where a stage has several steps, what is past the last one is zeros.
+            for _ in range(0, steps - 1 if rest and steps_each == 1 else steps, steps_each):
+                acc, stage, parity = multiply_stage(acc, stage, parity, deep=DEEP, steps_each=steps_each, strip=strip)
+            if rest and steps_each == 1:
+                acc, stage, parity = multiply_stage(acc, stage, parity, deep=rest, strip=strip)
+            acc = acc + [f32(0) for _ in range(16 - len(acc))]  # what stores columns takes 32 at once
             i = first_row(down) + (half * 64 + within // 32 * 16) * apart
             if whole:
                 store_sums(out, acc, lead, i + within % 32 // 4 * apart, j0, within % 4, apart=apart)
@@ -366,7 +308,9 @@ def warpgroup_matmul(out, a, b):
             first, sharing = narrow_tiles()
             for tile in range(first, narrow_count, sharing):
                 lead, down, j0 = narrow_place(tile)
-                stage, parity = multiply(lead, down, j0, stage, parity, columns=NARROW)
+                stage, parity = multiply(
+                    lead, down, j0, stage, parity, columns=narrow, steps_each=narrow_steps, strip=strip
+                )
 
     if thread == 0:
         for source in unroll((*left_maps, right_map)):
@@ -376,6 +320,9 @@ def warpgroup_matmul(out, a, b):
             fewer_registers(count=40)
         if thread == 0:
             produce()
+        elif later and thread >= WARPGROUP - LATER_WARPS * 32:
+            warp = thread // 32 - (WARPGROUP // 32 - LATER_WARPS)
+            lay_out_later(given, right, counters, columns=across, early=EARLY, warp=warp, warps=LATER_WARPS)
     else:
         if across > 96:  # narrow tiles need no more than every thread has
             more_registers(count=232)

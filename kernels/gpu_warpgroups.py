@@ -112,6 +112,12 @@ def describe_tile(address, *, between):
 
 
 @inline
+def describe_strip(address):
+    """As describe_tile, of 8 columns: rows of 16 bytes, 8 of them in 128 bytes, all in their places."""
+    return ((address & 0x3FFFF) >> 4).cast(i64) | i64((128 >> 4) << 16)
+
+
+@inline
 def hide_columns(address, thread, count, *, most, group):
     """Zeros to the first `count` columns, at most `most` of 8, of the 64 rows of a tile that has arrived; the products
     of this warpgroup, the `group`th of its block, then see them."""

@@ -5,7 +5,8 @@ from kernels.gpu_matmul import gpu_matmul
 from kernels.gpu_register_tiles import register_matmul
 from kernels.gpu_tensor_cores import has_tensor_cores, tensor_core_matmul
 from kernels.gpu_vectors import vector_product
-from kernels.gpu_warpgroup_matmul import fits_warpgroups, warpgroup_matmul
+from kernels.gpu_warpgroup_matmul import warpgroup_matmul
+from kernels.gpu_warpgroup_tiles import fits_warpgroups
 from kernels.indexing import delinearise, fix_leading, matrix_at, product
 from kernels.language import *
 from kernels.parallel import share, split, strip_length

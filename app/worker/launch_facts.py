@@ -45,5 +45,5 @@ def _grid(launch: Launch, dims: Mapping[str, int]) -> list[tuple[str, str]]:
 
 
 def _maps(maps: tuple[TensorMap, ...]) -> str:
-    boxes = dict.fromkeys("\u00d7".join(map(str, asked.box)) for asked in maps)
-    return f"{len(maps)}, copied in boxes of {' and '.join(boxes)}"
+    *boxes, last = dict.fromkeys("\u00d7".join(map(str, asked.box)) for asked in maps)
+    return f"{len(maps)}, copied in boxes of {', '.join(boxes)}{' and ' if boxes else ''}{last}"

@@ -35,8 +35,8 @@ def test_a_product_by_warpgroups_says_what_it_asks_for():
             "at most 544 blocks of 384 threads, as many as run at once, which wait for each other, in clusters of 2"
         )
         assert lines["shared memory"].endswith("a block, by the launch")
-        assert lines["tensor maps"] == "9, copied in boxes of 128\u00d764 and 64\u00d764"
-        assert lines["chosen"] == "columns 256, stages 4, cluster 2, band 16"
+        assert lines["tensor maps"] == "10, copied in boxes of 128\u00d764, 64\u00d764 and 64\u00d78"
+        assert lines["chosen"] == "columns 256, stages 4, cluster 2, band 32"
 
 
 @pytest.mark.parametrize(

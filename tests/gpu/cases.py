@@ -233,6 +233,10 @@ MATRICES = [
     _matmul("ragged-right", (264, 520), (520, 333), WIDE),
     _matmul("ragged-rows", (2045, 129), (129, 136), WIDE),
     _matmul("ragged-rows-many-tiles", (4093, 330), (330, 1041), ("bf16",)),
+    _matmul("ragged-later", (4093, 136), (136, 1541), ("bf16",)),
+    _matmul("ragged-later-by-class", (4093, 131), (131, 1541), ("bf16",)),
+    _matmul("ragged-later-deep", (4095, 1029), (1029, 1795), ("bf16",)),
+    _matmul("lines-later", (4096, 1040), (1040, 2056), ("bf16",)),
     _matmul("ragged-pairs", (2041, 77), (77, 461), WIDE),
     _matmul("ragged-pairs-narrow", (2047, 1027), (1027, 259), WIDE),
     Case(

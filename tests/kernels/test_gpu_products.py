@@ -66,3 +66,22 @@ def test_blocks_that_read_rows_by_classes_share_tiles_where_classes_have_two(row
         graph.output(graph.inputs[0] @ graph.inputs[1])
     (call,) = compile(graph, target="sm_90a", cache=False).host.calls
     assert call.launch is not None and call.launch.cluster == together
+
+
+@pytest.mark.parametrize(("rows", "columns", "later"), [(4093, 1541, True), (2045, 1541, False), (4093, 1041, False)])
+def test_what_first_tiles_do_not_need_of_a_right_operand_is_laid_out_while_they_are_multiplied(rows, columns, later):
+    """Where there are enough tiles: warps that have a barrier of their own do so, and count what is ready."""
+    types = [TensorType("bf16", (rows, 328)), TensorType("bf16", (328, columns))]
+    with Graph("later", inputs=types) as graph:
+        graph.output(graph.inputs[0] @ graph.inputs[1])
+    (code,) = [unit.code for unit in compile(graph, target="sm_90a", cache=False).device_code()]
+    assert (b"bar.sync 3, 64;" in code) is later
+
+
+@pytest.mark.parametrize(("columns", "box"), [(515, (64, 8)), (531, (64, 64))])
+def test_of_a_narrow_last_column_of_tiles_no_more_is_copied_than_its_columns(columns, box):
+    types = [TensorType("bf16", (1024, 512)), TensorType("bf16", (512, columns))]
+    with Graph("narrow", inputs=types) as graph:
+        graph.output(graph.inputs[0] @ graph.inputs[1])
+    (call,) = compile(graph, target="sm_90a", cache=False).host.calls
+    assert call.maps[-1].box == box
