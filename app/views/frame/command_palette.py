@@ -12,8 +12,11 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QListWidgetItem,
+    QStyle,
     QStyledItemDelegate,
+    QStyleOption,
     QStyleOptionViewItem,
+    QStylePainter,
     QVBoxLayout,
     QWidget,
 )
@@ -83,6 +86,7 @@ class CommandPalette(QFrame):
         super().__init__(parent)
         self._over = parent
         self.setProperty("role", "popup")
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # Qt need not paint what is below, half the window
         self._commands: list[Offer] = []
         self._things: list[Offer] = []
         self._names: list[str] = []  # of the things, as they are compared with what is typed
@@ -130,6 +134,11 @@ class CommandPalette(QFrame):
         self.show()
         self.raise_()
         self.field.setFocus()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, option = QStylePainter(self), QStyleOption()
+        option.initFrom(self)
+        painter.drawPrimitive(QStyle.PrimitiveElement.PE_Widget, option)
 
     def _fill(self) -> None:
         self.filling.stop()
