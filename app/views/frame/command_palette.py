@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.viewmodels.frame.fuzzy import rank
-from app.views.parts.later import one_shot
+from app.views.parts.later import next_turn, one_shot
 from app.views.parts.widgets import label
 
 KEYS = Qt.ItemDataRole.UserRole + 1
@@ -176,7 +176,8 @@ class CommandPalette(QFrame):
         self.hide()
         self._over.setFocus()
         if item is not None:
-            self._shown[item.data(Qt.ItemDataRole.UserRole)].do()
+            # Once what was below is painted: that and what is done are felt together.
+            next_turn(self, self._shown[item.data(Qt.ItemDataRole.UserRole)].do)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if _asks_for_escape(event):  # it closes this, before it cancels or clears anything else
