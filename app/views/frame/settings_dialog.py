@@ -98,7 +98,8 @@ class SettingsDialog(QDialog):
             self._to_come.popleft()[1]()
             self._show_values(name for name in self._fields if name not in known)
             if self.sections.currentRow() < 0:
-                self.sections.setCurrentRow(0)
+                with QSignalBlocker(self.sections):  # who shows a page has all of it made
+                    self.sections.setCurrentRow(0)
 
     @property
     def fields(self) -> dict[str, Any]:
