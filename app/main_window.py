@@ -249,6 +249,8 @@ class MainWindow(QMainWindow):
         if self.state.source:
             self.settings.set("last_source", self.state.source)
         self.settings.sync()
+        if self.records.writing:  # which has a while to end: nobody is to look at a window that does not answer
+            self.hide()
         self.features.stop()
         if self.heartbeat is not None:
             self.heartbeat.end()

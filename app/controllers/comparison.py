@@ -13,6 +13,7 @@ from app.viewmodels.requests import Failure
 from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict, comparison_view
 from app.viewmodels.text.ir_pane import Against, TextKey
 from app.views.frame.workbench import Workbench
+from app.views.parts.later import next_turn
 from app.views.runs.compare import CompareView
 from app.views.text.ir_pane import IrPane
 
@@ -70,7 +71,11 @@ class ComparisonFeature(Feature):
         self._messages.clear("compare")
         self._pair.again = True
         self._docks.show("compare")
-        self.view.set_comparison(comparison)
+        next_turn(self, lambda: self._show(comparison))  # to bring it to the front and to fill it are felt together
+
+    def _show(self, comparison: ComparisonView) -> None:
+        if comparison is self._state.comparison:  # else another has come since
+            self.view.set_comparison(comparison)
 
     def _left(self) -> None:
         """Another database is open: what it has under the same numbers is something else."""

@@ -183,9 +183,11 @@ class DocksFeature(Feature):
         """The workbench and its docks."""
         if self.stack.currentWidget() is self.workbench:
             return
+        self.stack.setUpdatesEnabled(False)  # one picture of the middle, not one for each dock that comes beside it
         self.stack.setCurrentWidget(self.workbench)
         # In turns of the event loop: laying out every dock at once would be felt as a hitch.
-        self._turns.add((*(dock.show for dock in self.named.values()), self._docks_shown))
+        paint = lambda: next_turn(self.stack, lambda: self.stack.setUpdatesEnabled(True))  # noqa: E731
+        self._turns.add((*(dock.show for dock in self.named.values()), self._docks_shown, paint))
         self.work_shown.emit()
 
     def _docks_shown(self) -> None:

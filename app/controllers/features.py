@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 from app.controllers.spread_work import SpareTime, Turns
 from app.files import write_whole
 from app.theme.look import Look
+from app.viewmodels.frame.formats import sentence
 from app.viewmodels.frame.messages import Messages
 from app.viewmodels.state import State
 from app.views.parts.widgets import MessageBar
@@ -182,7 +183,7 @@ class Features:
                 words = command.text.replace("&", "").rstrip(".")
                 groups.setdefault(command.menu.replace("&", ""), []).append((command.keys, words))
         for group, keys in (feature.keys for feature in self if feature.keys[0]):
-            groups.setdefault(group, []).extend((key, words[:1].upper() + words[1:]) for key, words in keys)
+            groups.setdefault(group, []).extend((key, sentence(words)) for key, words in keys)
         return groups
 
 

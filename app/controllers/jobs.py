@@ -73,6 +73,8 @@ class Worker(QObject):
         self._waiting: dict[int, tuple[Done, Done]] = {}
         self._texts: set[int] = set()  # those of them that ask for a text, which is quick
         self._lock = threading.Lock()
+        self._came = threading.Condition()  # for whoever waits for answers without the event loop
+        self._unanswered: set[int] = set()
         # A process that is busy does not read, and a pipe holds little: whoever writes into it may have to wait.
         self._outbox: queue.SimpleQueue[tuple[int, Database, Any] | None] = queue.SimpleQueue()
         self._process: Child | Born | None = None
@@ -108,6 +110,8 @@ class Worker(QObject):
         self._waiting[number] = (done, progress)
         if isinstance(request, StageRequest):
             self._texts = {job for job in self._texts if job in self._waiting} | {number}
+        with self._came:
+            self._unanswered.add(number)
         database = Database(os.environ.get(DATABASE_VARIABLE), os.environ.get(READONLY_VARIABLE) == "1")
         self._outbox.put((number, database, request))
         return number
@@ -115,6 +119,16 @@ class Worker(QObject):
     def drop(self, number: int) -> None:
         """Ignore the answer of a job that nobody waits for any more."""
         self._waiting.pop(number, None)
+
+    def await_answers(self, jobs: Container[int] | None, seconds: float) -> None:
+        """Wait until these jobs are answered, or all of them, or the process has ended; so long at the most. Nothing is
+        told meanwhile: for whoever closes, and only wants it done."""
+
+        def answered() -> bool:
+            return not any(jobs is None or number in jobs for number in self._unanswered)
+
+        with self._came:
+            self._came.wait_for(answered, seconds)
 
     def retire(self, kept: Container[int]) -> list[Done]:
         """Answer those jobs and end. Whoever waits for another is told nothing from here any more: these."""
@@ -159,15 +173,24 @@ class Worker(QObject):
                     pieces.setdefault(job, []).append((field, value))
                     continue
                 whole = value if isinstance(value, Progress) else join(pieces.pop(job, ()), value)
+                if not isinstance(value, Progress):
+                    self._note_answered(job)
                 with self._telling():
                     self._received.emit(job, whole)
         child.kill()
+        self._note_answered()
         self._outbox.put(None)
         sender.join()
         code = child.end()
         if not self._stopping:
             with contextlib.suppress(_Deleted), self._telling():
                 self._ended.emit(code)
+
+    def _note_answered(self, *jobs: int) -> None:
+        """These are answered; none given: no other will be."""
+        with self._came:
+            self._unanswered = self._unanswered.difference(jobs) if jobs else set()
+            self._came.notify_all()
 
     @contextlib.contextmanager
     def _telling(self) -> Iterator[None]:

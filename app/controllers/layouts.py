@@ -11,7 +11,6 @@ from app.viewmodels.compilation import stage_title
 from app.views.frame.arrangement import ALONE, BELOW, BESIDE, READABLE, fitting
 from app.views.frame.layout_bar import LayoutBar
 from app.views.frame.workbench import Workbench
-from app.views.parts.later import next_turn
 
 
 @dataclass(frozen=True)
@@ -69,9 +68,9 @@ class LayoutsFeature(Feature):
         self._turns.add((
             lambda: bench.setUpdatesEnabled(False),  # one picture at the end, not one for each that comes and goes
             *bench.prepare(len(layout.stages) - len(bench.panes)), *panes, *self._around(layout),
-            lambda: self._place_middle(layout), lambda: self._share(layout), lambda: self._mark(name),
-            # Once all have their shares: else there are two pictures of the middle, one with those around it.
-            lambda: next_turn(bench, lambda: bench.setUpdatesEnabled(True)),
+            lambda: self._place_middle(layout), lambda: self._mark(name),
+            # Painted once all have their shares: else there are two pictures of the middle.
+            lambda: self._share(layout), lambda: bench.share_later(bench.reveal),
         ))  # fmt: skip
 
     def _mark(self, name: str) -> None:
@@ -103,7 +102,6 @@ class LayoutsFeature(Feature):
         if layout.bottom:
             self._docks.bottom[layout.bottom].raise_()
         self._docks.share(Shares(layout.side, layout.height))
-        self._workbench.share_later()
 
     def _name_machine_code(self) -> None:
         """The last pane of the linked layout has the machine's text, which goes by another name on each target."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from PySide6.QtCore import QFileSystemWatcher, Signal
+from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QFileDialog, QFileIconProvider, QLineEdit, QMenu, QMessageBox, QWidget
 
@@ -30,6 +30,7 @@ _PARTS = {"lookInCombo": "Folder", "fileNameEdit": "File name", "fileTypeCombo":
           "listView": "Files", "treeView": "Files in detail"}  # fmt: skip
 """What Qt leaves without a name for screen readers in the dialog that files are chosen with."""
 _PATTERNS = " ".join((*(f"*{suffix}" for suffix in SUFFIXES), "config.json", "*.safetensors"))
+_CLOSED = 40  # milliseconds after which what a dialog lay over is on the screen again
 
 
 def can_open(path: str) -> bool:
@@ -163,8 +164,10 @@ class OpeningFeature(Feature):
             kinds = f"Graphs and models ({_PATTERNS});;Databases of runs (*.db *.sqlite *.sqlite3)"
             dialog = self._dialog = file_dialog(self._window, "Open", kinds=kinds)
             dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-            # Once it is closed: closing it and opening what was chosen are felt together.
-            dialog.fileSelected.connect(lambda path: next_turn(self, lambda: self.open(path, in_turns=True)))
+            # Once it is closed, and what it lay over painted: that and opening what was chosen are felt together.
+            dialog.fileSelected.connect(
+                lambda path: QTimer.singleShot(_CLOSED, self, lambda: self.open(path, in_turns=True))
+            )
             if (field := dialog.findChild(QLineEdit)) is not None:
                 PathCompleter(field, lambda: dialog.directory().absolutePath(), _offered)
             self._name_parts(dialog)

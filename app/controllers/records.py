@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,7 @@ from app.viewmodels.requests import (
 from app.viewmodels.runs.bisecting import BisectRequest
 from app.viewmodels.text.ir_pane import TextKey
 
+_LAST = 2.0  # seconds that what is being written has to be, when the window closes
 MOVED = "moved"
 """The kind of a Failure: nobody is to be told of it, but whoever waits may want to ask again."""
 
@@ -44,7 +46,7 @@ class RecordsController(QObject):
         self._quick: Worker | None = None
         self._long: Worker | None = None
         self._listing = 0
-        self._writes: set[int] = set()  # questions that change what was open when they were asked
+        self._writes: set[int] = set()  # unanswered questions that change what was open when they were asked
         self._retired: list[Worker] = []  # which still do
         self._closed = False
 
@@ -91,9 +93,15 @@ class RecordsController(QObject):
         though views of it may still be painted."""
         if self._closed:
             return 0
-        number = self._asker().submit(request, done)
-        if writes:
-            self._writes.add(number)
+        if not writes:
+            return self._asker().submit(request, done)
+
+        def written(value: Any) -> None:
+            self._writes.discard(number)
+            done(value)
+
+        number = self._asker().submit(request, written)
+        self._writes.add(number)
         return number
 
     def measure_ceilings(self, device: str = "cpu") -> None:
@@ -116,14 +124,25 @@ class RecordsController(QObject):
         self.ended.emit(False)
         return True
 
+    @property
+    def writing(self) -> bool:
+        """Whether something is being written."""
+        return bool(self._writes) or any(worker.busy for worker in self._retired)
+
     def stop(self) -> None:
-        """End the processes; there will be no others."""
+        """End the processes, once they have written what was asked for, or a while has passed; there will be no
+        others."""
         self._closed = True
+        end = time.monotonic() + _LAST
+        asked = [(self._quick, self._writes)] if self._quick is not None else []
+        for worker, jobs in (*asked, *((worker, None) for worker in self._retired)):
+            worker.await_answers(jobs, max(end - time.monotonic(), 0))
         for worker in (self._quick, self._long, *self._retired):
             if worker is not None:
                 worker.stop()
         self._quick = self._long = None
         self._retired.clear()
+        self._writes.clear()
 
     def forget(self) -> None:
         """The database has moved: a fresh process asks the new one."""

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, QTimer
 
 from app.controllers.compilations import Compilations
 from app.viewmodels.compilation import LineText
@@ -15,7 +15,7 @@ from app.viewmodels.state import State
 from app.viewmodels.text.diff import DiffDocument, diff_documents, diff_sides
 from app.viewmodels.text.ir_pane import CURRENT, GIVEN, PREVIOUS, Against, IrPaneModel, TextKey
 from app.viewmodels.text.text_document import TextDocument, index_text
-from app.views.parts.later import in_thread
+from app.views.parts.later import NEXT, in_thread
 
 _KEPT = 256 << 20  # bytes of text kept
 _INLINE = 1 << 20  # a text below this is indexed at once: under a millisecond
@@ -132,8 +132,12 @@ class TextStore(QObject):
         key = full[1]
 
         def answer(value: TextDocument | Failure) -> None:
-            for done, _ in self._waiting.pop(full, ()):
-                done(value)
+            # A turn for each: two panes that are compared with each other wait for the same text, and fill together.
+            for turn, (done, _) in enumerate(self._waiting.pop(full, ())):
+                if turn:
+                    QTimer.singleShot(turn * NEXT, self, lambda done=done: done(value))
+                else:
+                    done(value)
 
         def told(progress: Progress) -> None:
             for _, tell in self._waiting.get(full, ()):

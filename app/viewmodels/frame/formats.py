@@ -29,6 +29,11 @@ def many(number: int, one: str) -> str:
     return f"{number:,} {one if number == 1 else several}"
 
 
+def sentence(words: str) -> str:
+    """Words that stand by themselves, with a capital."""
+    return words[:1].upper() + words[1:]
+
+
 def time_scale(value: float) -> tuple[float, str]:
     """What to multiply times of about this size by for an axis, and the unit that gives."""
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "\u00b5s")):

@@ -10,6 +10,7 @@ from app.viewmodels.compilation import STAGES
 from app.viewmodels.frame.formats import seconds
 
 _WHAT = {"force_cut": "cut by hand", "force_fuse": "fused by hand", "sources": "edited kernels", "opt_level": "-O"}
+SAME_FUSION = "same fusion"  # and so the same graph
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def comparison_view(document: dict[str, Any]) -> ComparisonView:
     whole = document["whole"] if timed else [None] * len(sides)
     stage = _stage(document["model_differs_at"])
     row = _row("whole model", (), ("",) * len(sides), whole, document["verdicts"], stage, timed)
-    rows = [replace(row, note="same graph and fusion" if row.note == "same IR" else row.note)]
+    rows = [replace(row, note=SAME_FUSION if row.note == "same IR" else row.note)]
     for kernel in document["kernels"]:
         names = " / ".join(dict.fromkeys("+".join(name) for name in kernel["names"] if name))
         each = tuple(name[0] if name else "" for name in kernel["names"])

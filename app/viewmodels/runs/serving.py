@@ -47,7 +47,7 @@ class ServingRow:
 
 
 def serving_rows(served: tuple[Served, ...]) -> list[ServingRow]:
-    """The serving table: whether the flows agree, then what `kernelglass generate` prints, a column a flow."""
+    """The serving table: what `kernelglass generate` prints, a column a flow."""
     if not served:
         return []
     names = list(served[0].generation.figures)
@@ -56,16 +56,12 @@ def serving_rows(served: tuple[Served, ...]) -> list[ServingRow]:
         for name in names
     ]
     kept = {each.flow: str(each.run) if each.run else "not kept" for each in served}
-    agree = [ServingRow(words, {})] if (words := _tokens_agree(served)) else []
-    return [*agree, *rows, ServingRow("run", kept)]
+    return [*rows, ServingRow("run", kept)]
 
 
-def _tokens_agree(served: tuple[Served, ...]) -> str:
-    """Whether both flows made the same tokens, in words; nothing of one alone."""
-    if len(served) < 2:
-        return ""
-    same = len({each.generation.tokens for each in served}) == 1
-    return f"the tokens are {'the same' if same else 'NOT the same'}"
+def same_tokens(served: tuple[Served, ...]) -> bool | None:
+    """Whether both flows made the same tokens; of one alone that is no question."""
+    return len({each.generation.tokens for each in served}) == 1 if len(served) > 1 else None
 
 
 def read_tokens(text: str) -> tuple[int, ...]:

@@ -12,14 +12,17 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QListWidget,
     QListWidgetItem,
+    QStyle,
     QStyledItemDelegate,
+    QStyleOption,
     QStyleOptionViewItem,
+    QStylePainter,
     QVBoxLayout,
     QWidget,
 )
 
 from app.viewmodels.frame.fuzzy import rank
-from app.views.parts.later import one_shot
+from app.views.parts.later import next_turn, one_shot
 from app.views.parts.widgets import label
 
 KEYS = Qt.ItemDataRole.UserRole + 1
@@ -83,6 +86,7 @@ class CommandPalette(QFrame):
         super().__init__(parent)
         self._over = parent
         self.setProperty("role", "popup")
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)  # Qt need not paint what is below, half the window
         self._commands: list[Offer] = []
         self._things: list[Offer] = []
         self._names: list[str] = []  # of the things, as they are compared with what is typed
@@ -131,6 +135,11 @@ class CommandPalette(QFrame):
         self.raise_()
         self.field.setFocus()
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter, option = QStylePainter(self), QStyleOption()
+        option.initFrom(self)
+        painter.drawPrimitive(QStyle.PrimitiveElement.PE_Widget, option)
+
     def _fill(self) -> None:
         self.filling.stop()
         text = self.field.text()
@@ -167,7 +176,8 @@ class CommandPalette(QFrame):
         self.hide()
         self._over.setFocus()
         if item is not None:
-            self._shown[item.data(Qt.ItemDataRole.UserRole)].do()
+            # Once what was below is painted: that and what is done are felt together.
+            next_turn(self, self._shown[item.data(Qt.ItemDataRole.UserRole)].do)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if _asks_for_escape(event):  # it closes this, before it cancels or clears anything else

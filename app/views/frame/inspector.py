@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QTextBrowser
 
 from app.theme.look import Look
 from app.viewmodels.compilation import Compilation
+from app.viewmodels.frame.formats import sentence
 from app.viewmodels.frame.inspection import Entry, Section, inspect
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.frame.weights import Weights
@@ -77,7 +78,7 @@ class Inspector(QTextBrowser):
 
     def set_no_weights(self, node: str, why: str) -> None:
         """Why that cannot be told."""
-        self._weights[node] = why
+        self._weights[node] = sentence(why)
         self._timer.start()
 
     def ask_weights(self) -> None:

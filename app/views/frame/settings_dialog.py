@@ -1,13 +1,13 @@
 """The settings dialog. Every change is told at once; there is no OK to press.
 
-Its pages are made one by one: all of them at once would be felt.
+Its pages are made row by row: a whole one at once would be felt.
 """
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -34,6 +34,8 @@ from app.viewmodels.requests import StorageTold
 from app.views.parts.controls import column, line_field, paragraph, push_button, spin_box
 from app.views.parts.widgets import Choice, MessageBar, scrolled
 from compiler.options import FLOWS, OPT_LEVELS
+
+_Row = tuple[str, Callable[[], QWidget]]  # what is said at its left, and what makes the field
 
 
 class SettingsDialog(QDialog):
@@ -63,42 +65,50 @@ class SettingsDialog(QDialog):
         self.browse = push_button("Browse...", self.browse_wanted, name="Browse for a trace database")
         self.clear = push_button("Clear now", self.clear_cache_wanted, name="Clear the compilation cache now")
         self.forget = push_button("Forget trusted files", self.forget_trust_wanted)
-        makers = {"Appearance": self._appearance, "Compile": self._compile, "Run": self._run,
-                  "Storage": self._storage, "Opening": self._opening}  # fmt: skip
-        for title in makers:
+        pages = {"Appearance": self._appearance, "Compile": self._compile, "Run": self._run,
+                 "Storage": self._storage, "Opening": self._opening}  # fmt: skip
+        for title in pages:
             entry = QListWidgetItem(title)
             entry.setSizeHint(QSize(0, self.fontMetrics().height() + 16))
             self.sections.addItem(entry)
-        self._makers: deque[Callable[[], None]] = deque(makers.values())
+        self._to_come: deque[tuple[int, Callable[[], None]]] = deque(
+            (place, step) for place, page in enumerate(pages.values()) for step in self._steps_of(page())
+        )
         self.sections.currentRowChanged.connect(self._show_page)
         self._build()
         self.resize(760, 460)
 
     def begin(self) -> None:
         """Make what is seen first."""
-        self._make(min(self.sections.count() - 1, len(self._makers)))
+        self._make(0)
 
     def steps(self) -> Iterator[Callable[[], None]]:
-        """What makes its pages, a step each; one that was made meanwhile is not made again."""
-        for left in range(len(self._makers) - 1, -1, -1):
-            yield lambda left=left: self._make(left)
+        """What makes its pages, a row in each step; one that was made meanwhile is not made again."""
+        for _ in range(len(self._to_come)):
+            yield self._make_next
 
-    def _make(self, left: int) -> None:
-        """Make pages until so many are left."""
-        while len(self._makers) > left:
-            self._makers.popleft()()
-            self.set_preferences(self.preferences)
+    def _make(self, last: int) -> None:
+        """Make pages up to a place."""
+        while self._to_come and self._to_come[0][0] <= last:
+            self._make_next()
+
+    def _make_next(self) -> None:
+        if self._to_come:
+            known = set(self._fields)
+            self._to_come.popleft()[1]()
+            self._show_values(name for name in self._fields if name not in known)
             if self.sections.currentRow() < 0:
-                self.sections.setCurrentRow(0)
+                with QSignalBlocker(self.sections):  # who shows a page has all of it made
+                    self.sections.setCurrentRow(0)
 
     @property
     def fields(self) -> dict[str, Any]:
         """The field of each preference, on whatever page."""
-        self._make(0)
+        self._make(self.sections.count())
         return self._fields
 
     def _show_page(self, row: int) -> None:
-        self._make(min(self.sections.count() - 1 - row, len(self._makers)))
+        self._make(row)
         self._pages.setCurrentIndex(row)
 
     def _build(self) -> None:
@@ -122,8 +132,11 @@ class SettingsDialog(QDialog):
     def set_preferences(self, preferences: Preferences) -> None:
         """Show these without telling anybody."""
         self.preferences = preferences
-        for name, widget in self._fields.items():
-            value = getattr(preferences, name)
+        self._show_values(self._fields)
+
+    def _show_values(self, names: Iterable[str]) -> None:
+        for name in names:
+            widget, value = self._fields[name], getattr(self.preferences, name)
             with QSignalBlocker(widget):
                 match widget:
                     case Choice():
@@ -153,8 +166,9 @@ class SettingsDialog(QDialog):
         self._show_database()
 
     def _show_database(self) -> None:
-        if (path := self._fields.get("database")) is None:  # its page is to come
+        if self.database_note.parent() is None:  # its row is to come
             return
+        path = self._fields["database"]
         path.setEnabled(not self._fixed)
         path.setPlaceholderText(self._usual)
         self.browse.setEnabled(not self._fixed)
@@ -163,47 +177,55 @@ class SettingsDialog(QDialog):
 
     # Pages -------------------------------------------------------------------------------------------------------
 
-    def _page(self, *rows: tuple[str, QWidget]) -> None:
-        """The page of the next section with its rows: what is said at the left of each, and the field."""
+    def _steps_of(self, rows: Sequence[_Row]) -> Iterator[Callable[[], None]]:
+        """What makes the page of a section: the page, then a row each, with what is said at its left, and its field."""
+        yield self._add_page
+        for words, make in rows:
+            yield lambda words=words, make=make: self._add_row(words, make())
+
+    def _add_page(self) -> None:
         page = QWidget()  # in its place before it is filled: Qt styles whatever is put into another widget anew
         area = scrolled(page, self._pages)
         self._pages.addWidget(area)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        form = QFormLayout(page)
+        form = self._form = QFormLayout(page)
         form.setContentsMargins(20, 18, 20, 18)
         form.setHorizontalSpacing(16)
         form.setVerticalSpacing(10)
         form.setFieldGrowthPolicy(QFormLayout.FieldGrowthPolicy.AllNonFixedFieldsGrow)
         form.setLabelAlignment(Qt.AlignmentFlag.AlignLeft)
-        for words, field in rows:
-            if isinstance(field, QLabel):  # close to the field above, which it is about, however high Qt makes it
-                field.setAlignment(Qt.AlignmentFlag.AlignTop)
-            form.addRow(words, field)
 
-    def _appearance(self) -> None:
-        ui, code = self._families
-        best = ("", "The best that is installed")
-        self._page(
-            ("Theme", self._choice("theme", "Theme", THEMES)),
-            ("Interface font", self._choice("ui_family", "Interface font", [best, *((f, f) for f in ui)])),
-            ("Interface size", self._pixels("ui_pixels", "Size of the interface font")),
-            ("Code font", self._choice("code_family", "Code font", [best, *((f, f) for f in code)])),
-            ("Code size", self._pixels("code_pixels", "Size of the code font")),
-            ("", paragraph("Ctrl+wheel over code, Ctrl++ and Ctrl+- change the size of code too.")),
-        )
+    def _add_row(self, words: str, field: QWidget) -> None:
+        if isinstance(field, QLabel):  # close to the field above, which it is about, however high Qt makes it
+            field.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self._form.addRow(words, field)
+        if field is self.database_note:
+            self._show_database()
 
-    def _compile(self) -> None:
+    def _appearance(self) -> list[_Row]:
+        ui, code = ([("", "The best that is installed"), *((f, f) for f in found)] for found in self._families)
+        return [
+            ("Theme", lambda: self._choice("theme", "Theme", THEMES)),
+            ("Interface font", lambda: self._choice("ui_family", "Interface font", ui)),
+            ("Interface size", lambda: self._pixels("ui_pixels", "Size of the interface font")),
+            ("Code font", lambda: self._choice("code_family", "Code font", code)),
+            ("Code size", lambda: self._pixels("code_pixels", "Size of the code font")),
+            ("", lambda: paragraph("Ctrl+wheel over code, Ctrl++ and Ctrl+- change the size of code too.")),
+        ]
+
+    def _compile(self) -> list[_Row]:
         levels = [(str(n), f"-O{n}") for n in OPT_LEVELS]
-        self._page(
-            ("Target", self._choice("target", "Target of a new window", TARGETS)),
-            ("Flow", self._choice("flow", "Flow of a new window", [(f, f) for f in FLOWS])),
-            ("Optimisation", self._choice("opt_level", "Optimisation level of a new window", levels)),
-            ("LLVM processes", self._spin("jobs", "Processes for LLVM", 0, 256, "", "all usable cores")),
-            ("Kernels", self._libraries()),
-            ("", self._check("use_cache", "Use the compilation cache")),
-            ("", paragraph("Without the cache every stage runs anew, and every pass shows its time.")),
-        )
+        flows = [(f, f) for f in FLOWS]
+        return [
+            ("Target", lambda: self._choice("target", "Target of a new window", TARGETS)),
+            ("Flow", lambda: self._choice("flow", "Flow of a new window", flows)),
+            ("Optimisation", lambda: self._choice("opt_level", "Optimisation level of a new window", levels)),
+            ("LLVM processes", lambda: self._spin("jobs", "Processes for LLVM", 0, 256, "", "all usable cores")),
+            ("Kernels", self._libraries),
+            ("", lambda: self._check("use_cache", "Use the compilation cache")),
+            ("", lambda: paragraph("Without the cache every stage runs anew, and every pass shows its time.")),
+        ]
 
     def _libraries(self) -> QLineEdit:
         field = self._fields["libraries"] = line_field("Folders of more kernels")
@@ -211,33 +233,35 @@ class SettingsDialog(QDialog):
         field.editingFinished.connect(lambda: self._change(libraries=field.text().strip()))
         return field
 
-    def _run(self) -> None:
+    def _run(self) -> list[_Row]:
         sure = "until the median is known"
-        self._page(
-            ("Threads", self._spin("threads", "CPU threads", 0, 1024, "", "all usable cores")),
-            ("Calls", self._spin("repeats", "Calls to time", 0, 1_000_000, "", sure)),
-            ("", self._check("check", "Check every run against NumPy")),
-        )
+        return [
+            ("Threads", lambda: self._spin("threads", "CPU threads", 0, 1024, "", "all usable cores")),
+            ("Calls", lambda: self._spin("repeats", "Calls to time", 0, 1_000_000, "", sure)),
+            ("", lambda: self._check("check", "Check every run against NumPy")),
+        ]
 
-    def _storage(self) -> None:
+    def _storage(self) -> list[_Row]:
+        most = "Most the compilation cache may take"
+        return [
+            ("Trace database", self._database),
+            ("", lambda: self.database_note),
+            ("Compilation cache", lambda: _beside(self._spin("cache_mib", most, 16, CACHE_MIB, " MiB"), self.clear)),
+            ("", lambda: self.cache_note),
+        ]
+
+    def _database(self) -> QWidget:
         path = self._fields["database"] = line_field("Trace database")
         path.editingFinished.connect(lambda: self._change(database=path.text().strip()))
-        limit = self._spin("cache_mib", "Most the compilation cache may take", 16, CACHE_MIB, " MiB")
-        self._page(
-            ("Trace database", _beside(path, self.browse)),
-            ("", self.database_note),
-            ("Compilation cache", _beside(limit, self.clear)),
-            ("", self.cache_note),
-        )
-        self._show_database()
+        return _beside(path, self.browse)
 
-    def _opening(self) -> None:
-        self._page(
-            ("Python files", self._choice("ask_trust", "When to ask before a Python file is run", TRUST)),
-            ("", _beside(self.trust_note, self.forget)),
-            ("", self._check("restore", "Open the last source when the window opens")),
-            ("", self._check("reload", "Compile again when the file changes on disk")),
-        )
+    def _opening(self) -> list[_Row]:
+        return [
+            ("Python files", lambda: self._choice("ask_trust", "When to ask before a Python file is run", TRUST)),
+            ("", lambda: _beside(self.trust_note, self.forget)),
+            ("", lambda: self._check("restore", "Open the last source when the window opens")),
+            ("", lambda: self._check("reload", "Compile again when the file changes on disk")),
+        ]
 
     # Fields ------------------------------------------------------------------------------------------------------
 

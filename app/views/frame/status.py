@@ -8,7 +8,7 @@ import time
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QStatusBar, QWidget
 
-from app.viewmodels.frame.formats import duration, many, seconds, size
+from app.viewmodels.frame.formats import duration, many, seconds, sentence, size
 from app.views.parts.controls import push_button
 from app.views.parts.later import show_share
 from app.views.parts.plain import plain_tip
@@ -73,7 +73,7 @@ class Status(QStatusBar):
         """It has come to a stage; `done` is negative where nobody knows."""
         if self._jobs and who != next(reversed(self._jobs)):
             return
-        self.what.setText(stage[:1].upper() + stage[1:])
+        self.what.setText(sentence(stage))
         if done >= 0:
             show_share(self.progress, done)
             self.share.setText(f"{done:.0%}")

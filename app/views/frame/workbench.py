@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any
 
-from PySide6.QtCore import QByteArray, Qt, Signal
+from PySide6.QtCore import QByteArray, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QDockWidget, QMainWindow, QTabWidget
 
 from app.theme.look import Look
@@ -17,7 +17,7 @@ from app.viewmodels.frame.selection import Selection
 from app.viewmodels.text.ir_pane import IrPaneModel, pane_model
 from app.views.frame.arrangement import ALONE, BELOW, BESIDE, READABLE, STACKED, fitting, place_docks, share_room
 from app.views.graph.panel import GraphPanel
-from app.views.parts.later import one_shot
+from app.views.parts.later import NEXT, next_turn, one_shot
 from app.views.text.ir_pane import IrPane
 from app.views.text.pane_parts import PaneParts
 from app.views.text.source_pane import SourcePane
@@ -57,7 +57,8 @@ class Workbench(QMainWindow):
         self.panes: list[IrPane] = []
         self.readable = READABLE  # the least width of panes beside each other
         self.shape = BESIDE
-        self._sharing = one_shot(self, self.spread)
+        self._sharing = one_shot(self, self._spread_now, NEXT)  # to place docks and to size them are felt together
+        self._shared: list[Callable[[], object]] = []  # what comes after that
         self._evening = one_shot(self, self.even_panes)  # after the turn in which a pane came or went
         self._pane_docks: dict[IrPane, QDockWidget] = {}
         self._resting: list[tuple[IrPane, QDockWidget]] = []  # making a pane takes long enough to be felt
@@ -248,9 +249,27 @@ class Workbench(QMainWindow):
         lows = {dock.y() for dock in docks if dock.isVisible() and not dock.isFloating()}
         return len({dock.x() for dock in docks}) == 1 and len(lows) == len(docks)
 
-    def share_later(self) -> None:
-        """Give everything its share of the room, once the docks have their places."""
-        self._sharing.start(0)
+    def share_later(self, then: Callable[[], object] | None = None) -> None:
+        """Give everything its share of the room, once the docks have their places; `then` do something."""
+        if then is not None:
+            self._shared.append(then)
+        self._sharing.start()
+
+    def _spread_now(self) -> None:
+        self.spread()
+        waiting, self._shared = self._shared, []
+        for then in waiting:
+            next_turn(self, then)
+
+    def reveal(self) -> None:
+        """Let what was kept from being painted be painted, a dock in each turn: one picture of all would be felt."""
+        docks = [self.graph_dock, self.source_dock, *self._pane_docks.values()]
+        in_sight = [dock for dock in docks if not dock.visibleRegion().isEmpty()]
+        for dock in in_sight:
+            dock.setUpdatesEnabled(False)
+        self.setUpdatesEnabled(True)
+        for turn, dock in enumerate(in_sight):
+            QTimer.singleShot(turn * NEXT, dock, lambda dock=dock: dock.setUpdatesEnabled(True))
 
     def spread(self) -> None:
         """Give the graph and the panes their usual shares: half is the graph's."""

@@ -25,11 +25,13 @@ class BoxPainter:
     def __init__(self, look: Look, model: GraphModel) -> None:
         self._look, self._model = look, model
         self._rects = np.zeros((0, 4))
+        self._words: dict[int, tuple[str, str]] = {}  # of boxes that were in sight: shortening them takes long
         self.prepare()
 
     def prepare(self) -> None:
         """A new layout or theme."""
         layout = self._model.layout
+        self._words = {}
         self._name_font, self._small_font = QFont(self._look.ui_font), QFont(self._look.code_font)
         self._name_font.setPixelSize(12)
         self._name_font.setWeight(QFont.Weight.DemiBold)
@@ -108,8 +110,7 @@ class BoxPainter:
             rect.height() / 2 - 3 if two else rect.height() - 8,
         )
         number = str(int(model.scene.numbers[box]))
-        room = line.width() - len(number) * 7 - 6
-        label = self._name_metrics.elidedText(printable(model.scene.labels[box]), Qt.TextElideMode.ElideMiddle, room)
+        label, detail = self._words_of(box, line.width(), len(number))
         painter.drawText(line, _LEFT, label)
         painter.setFont(self._small_font)
         painter.setPen(counted)
@@ -117,10 +118,16 @@ class BoxPainter:
         if two:
             painter.setPen(muted)
             below = QRectF(line.left(), line.bottom() - 1, line.width(), rect.height() / 2 - 3)
-            detail = self._small_metrics.elidedText(
-                model.scene.details[box], Qt.TextElideMode.ElideRight, below.width()
-            )
             painter.drawText(below, _LEFT, detail)
+
+    def _words_of(self, box: int, width: float, digits: int) -> tuple[str, str]:
+        """The name and the type of a box, shortened to its width; beside the name stands a number of so many digits."""
+        if box not in self._words:
+            scene, modes = self._model.scene, Qt.TextElideMode
+            room = width - digits * 7 - 6
+            name = self._name_metrics.elidedText(printable(scene.labels[box]), modes.ElideMiddle, room)
+            self._words[box] = name, self._small_metrics.elidedText(scene.details[box], modes.ElideRight, width)
+        return self._words[box]
 
     def paint_marks(self, painter: QPainter, boxes: np.ndarray, marks: GraphMarks, scale: float) -> None:
         """Frames around what is selected, hovered, found or current."""

@@ -28,8 +28,8 @@ class LedgerView(QWidget):
             "Fusion ledger",
             [
                 Column("Verdict", lambda d: "fused" if d.accepted else "not fused", colour=self._colour, width=84),
-                Column("Producer", lambda d: d.producer, width=136),
-                Column("Consumer", lambda d: d.consumer, width=136),
+                Column("Producer", lambda d: d.producer, width=112),
+                Column("Consumer", lambda d: d.consumer, width=112),
                 Column("Rule", lambda d: d.rule, width=84),
                 Column("Why", lambda d: d.reason),
                 Column(
@@ -37,7 +37,7 @@ class LedgerView(QWidget):
                     lambda d: int(d.bytes_saved) if d.bytes_saved.isdigit() else d.bytes_saved,
                     _saved,
                     right=True,
-                    width=90,
+                    width=76,
                 ),
             ],
             "Filter: verdict = fused, rule = view, softmax",

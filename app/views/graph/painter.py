@@ -24,7 +24,7 @@ CURVES = 0.25  # the scale from which edges are drawn as curves
 _FAR = 4  # times the view: edges that are longer are drawn thin
 _SPECKS, _DRAWN = 0.01, 2500  # the scale below which a box is less than a pixel high, and how many are drawn then
 _BENDS = 40  # points of an edge of which only those in sight are drawn
-_PASSING = 100  # of them that are drawn where both their ends are out of sight: more lie on each other
+_PASSING = 60  # of them that are drawn where both their ends are out of sight: more lie on each other
 
 
 def _hair(colour: QColor) -> QPen:

@@ -150,8 +150,27 @@ def revealing(camera: Camera, model: GraphModel, boxes: np.ndarray) -> Camera:
     layout = model.layout
     if layout is None or len(boxes) != len(layout.positions) or not boxes.any():
         return camera
-    seen = camera.seen()
     centre = layout.positions[boxes] + model.scene.sizes[boxes] / 2
-    x, y = centre.T
-    inside = (x > seen.left()) & (x < seen.right()) & (y > seen.top()) & (y < seen.bottom())
-    return camera if inside.any() else camera.centred(QPointF(*centre[0]))
+    return camera if _inside(camera, centre).any() else camera.centred(QPointF(*centre[0]))
+
+
+def holding(camera: Camera, before: Camera, model: GraphModel, boxes: np.ndarray) -> Camera:
+    """The view has another size: moved as little as it takes to keep one of these boxes in sight, if any was."""
+    layout = model.layout
+    if layout is None or len(boxes) != len(layout.positions) or not boxes.any():
+        return camera
+    centre = layout.positions[boxes] + model.scene.sizes[boxes] / 2
+    seen = _inside(before, centre)
+    if not seen.any() or _inside(camera, centre).any() or min(camera.width, camera.height) < 4 * MARGIN:
+        return camera
+    spot = camera.transform().map(QPointF(*centre[seen][0]))
+    x, y = (min(max(at, 2 * MARGIN), room - 2 * MARGIN) - at
+            for at, room in ((spot.x(), camera.width), (spot.y(), camera.height)))  # fmt: skip
+    return camera.moved(QPointF(x, y))
+
+
+def _inside(camera: Camera, points: np.ndarray) -> np.ndarray:
+    """Which of these points of the scene are in sight."""
+    seen = camera.seen()
+    x, y = points.T
+    return (x > seen.left()) & (x < seen.right()) & (y > seen.top()) & (y < seen.bottom())

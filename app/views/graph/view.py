@@ -115,8 +115,10 @@ class GraphView(QWidget):
         return self.camera.transform().map(places.middle_of(self.model, node))
 
     def resizeEvent(self, event) -> None:
-        self._look_from(self.camera.resized(self.width(), self.height()), by_hand=False)
+        before = self.camera
+        self._look_from(before.resized(self.width(), self.height()), by_hand=False)
         self._look_again()
+        self._look_from(places.holding(self.camera, before, self.model, self.marks.lit), by_hand=False)
 
     def _look_again(self) -> None:
         """The view or the layout is another: show what is usual, unless the user looks at some of it."""

@@ -11,7 +11,7 @@ from app.theme.look import Look
 from app.theme.tokens import BAR
 from app.viewmodels.compilation import STAGE_TITLES, STAGES
 from app.viewmodels.frame.selection import Selection
-from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict
+from app.viewmodels.runs.comparison import SAME_FUSION, ComparisonView, KernelVerdict
 from app.views.parts.controls import column, paragraph, push_button
 from app.views.parts.header import header
 from app.views.parts.plain import plain_tip
@@ -162,7 +162,7 @@ class CompareView(QWidget):
             for at, text in enumerate(labels):
                 columns.append(Column(text, lambda r, at=at: r.times[at], right=True))
                 widths.append(84)
-        columns.append(Column("IR differs at", _differs))
+        columns.append(Column("IR differs at", _differs, tip=_differs_in_full))
         widths.append(100)
         # The first column never gives way: it says what the row is about.
         sized = [replace(column, width=width) for column, width in zip(columns, widths)]
@@ -212,6 +212,10 @@ class CompareView(QWidget):
 
 def _differs(row: KernelVerdict) -> str:
     return STAGE_TITLES.get(row.differs_at, row.differs_at) or row.note.replace("compiled", "same IR")
+
+
+def _differs_in_full(row: KernelVerdict) -> str:
+    return "the same graph, fused in the same way" if row.note == SAME_FUSION else _differs(row)
 
 
 def _ratio(value: float | None) -> str:

@@ -9,12 +9,12 @@ from PySide6.QtWidgets import QPlainTextEdit, QSplitter, QWidget
 from app.generate.child import Generate
 from app.generate.sampling import Sampling
 from app.theme.look import Look
-from app.viewmodels.runs.serving import EMPTY, READY, GenerateRequest, Served, read_tokens, serving_rows
+from app.viewmodels.runs.serving import EMPTY, READY, GenerateRequest, Served, read_tokens, same_tokens, serving_rows
 from app.views.parts.controls import column, fraction_box, line_field, push_button, spin_box
 from app.views.parts.header import header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
-from app.views.parts.widgets import Choice, MessageBar, label
+from app.views.parts.widgets import Choice, MessageBar, label, restyle
 from compiler.options import FLOWS, CompileOptions
 from compiler.printable import printable_lines
 
@@ -68,10 +68,15 @@ class GeneratingView(QWidget):
             self.most, label("temperature", "muted"), self.temperature, label("top-k", "muted"), self.top_k,
             label("top-p", "muted"), self.top_p, label("seed", "muted"), self.seed, None,
         ).spaced()  # fmt: skip
+        self.agreement = label()
+        self.agreement.setContentsMargins(10, 5, 10, 3)
+        self.agreement.hide()
+        figures = QWidget()
+        column(figures, self.agreement, self.table, main=self.table)
         halves = QSplitter(Qt.Orientation.Horizontal)
         halves.setChildrenCollapsible(False)
         halves.addWidget(self.text)
-        halves.addWidget(self.table)
+        halves.addWidget(figures)
         halves.setSizes([400, 480])
         column(self, self.bar, top, options, halves, main=halves)
         self.going_on = False
@@ -93,6 +98,7 @@ class GeneratingView(QWidget):
         """It starts: what was made before goes."""
         self.text.clear()
         self.table.set_records(())
+        self.agreement.hide()
         self._go_on(True)
 
     def add_text(self, text: str) -> None:
@@ -105,7 +111,15 @@ class GeneratingView(QWidget):
     def end(self, served: tuple[Served, ...] = ()) -> None:
         """It is over; nothing is shown of what was stopped but its text."""
         self.table.set_records(serving_rows(served))
+        self._say_agreement(same_tokens(served))
         self._go_on(False)
+
+    def _say_agreement(self, same: bool | None) -> None:
+        """Whether the flows made the same text, above their figures."""
+        self.agreement.setText(f"The tokens are {'the same' if same else 'NOT the same'}")
+        self.agreement.setProperty("role", "good" if same else "bad")
+        restyle(self.agreement)
+        self.agreement.setVisible(same is not None)
 
     def _go_on(self, going_on: bool) -> None:
         self.going_on = going_on

@@ -24,7 +24,7 @@ from app.viewmodels.text.sampled_costs import costs_of
 from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
 from app.views.parts.header import header
-from app.views.parts.later import laid_out_once, one_shot
+from app.views.parts.later import NEXT, laid_out_once, one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import flat_button, label
 from app.views.text import pane_places
@@ -94,6 +94,7 @@ class IrPane(QWidget):
         model.wanted.connect(lambda _: self._asked())
         model.progressed.connect(self._progressed)
         self._late = one_shot(self, self._let_go, _LATE)
+        self._fitting = one_shot(self, self._place_kernel, NEXT)
         selection.changed.connect(self._selected)
         selection.hovered.connect(self._light)
         self.lock.setChecked(model.locked)
@@ -112,12 +113,8 @@ class IrPane(QWidget):
     def take(self, wanted: IrPaneModel) -> None:
         """Be what a new pane with this model would be; its text is asked for with the compilation."""
         model = self.model
-        model.stage, model.kernel, model.target, model.locked = (
-            wanted.stage,
-            wanted.kernel,
-            wanted.target,
-            wanted.locked,
-        )
+        model.stage, model.kernel, model.target = wanted.stage, wanted.kernel, wanted.target
+        model.locked = wanted.locked
         model.file, model.target_implied = wanted.file, wanted.target_implied
         self.lock.setChecked(wanted.locked)
         self.text.set_document(EMPTY, "python", badge_numbers(EMPTY, None))  # what it showed before is another's
@@ -316,7 +313,10 @@ class IrPane(QWidget):
 
     def resizeEvent(self, event) -> None:
         super().resizeEvent(event)
-        self._place_kernel()
+        if self.updatesEnabled():
+            self._place_kernel()
+        else:  # docks are being arranged: it goes through several sizes, and nobody sees them
+            self._fitting.start()
 
     def _say_coverage(self) -> None:
         document = self.model.document

@@ -8,6 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction, QShowEvent
 from PySide6.QtWidgets import QWidget
 
+from app.viewmodels.frame.formats import sentence
 from app.viewmodels.text.kernel_list import ListedKernel
 from app.views.parts.controls import column
 from app.views.parts.table import RecordView
@@ -55,7 +56,7 @@ class KernelListView(QWidget):
 
     def show_rows(self, rows: Sequence[ListedKernel], words: str = "") -> None:
         """The list, or why there is none."""
-        self.view.table.empty = words or _EMPTY
+        self.view.table.empty = sentence(words) or _EMPTY
         self.view.set_records(rows)
 
     def mark(self, rows: Sequence[ListedKernel]) -> None:

@@ -13,7 +13,7 @@ from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QMenu
 
 from app.views.graph.camera import Camera
-from app.views.graph.places import edge_at, middle_of, opening, whole
+from app.views.graph.places import edge_at, holding, middle_of, opening, whole
 
 pytestmark = pytest.mark.gui
 
@@ -74,6 +74,21 @@ def test_a_small_graph_grows_with_a_tall_view(compiled):
     usual, tall = (whole(Camera(width=width, height=height), compiled.graph.model).scale
                    for width, height in ((1000, 700), (1900, 2000)))  # fmt: skip
     assert usual <= 1.25 < tall
+
+
+def test_what_is_selected_stays_in_sight_when_the_view_gets_smaller(compiled):
+    model, seen = compiled.graph.model, np.zeros(len(compiled.graph.model.scene.labels), bool)
+    seen[model.scene.box_of["relu_0"]] = True
+    spot = middle_of(model, "relu_0")
+    before = Camera(1.0, 0, 0, 800, 600).centred(spot).moved(QPointF(300, 250))  # near the lower right corner
+    small = before.resized(400, 300)
+    held = holding(small, before, model, seen)
+    shown = QRectF(0, 0, 400, 300)
+    assert not shown.contains(small.transform().map(spot)) and shown.contains(held.transform().map(spot))
+    assert held.scale == small.scale
+    away = before.moved(QPointF(4000, 0))
+    assert holding(away.resized(400, 300), away, model, seen) == away.resized(400, 300), "it was out of sight before"
+    assert holding(before.resized(900, 700), before, model, seen) == before.resized(900, 700), "it is in sight"
 
 
 def test_repeated_layers_are_one_frame_and_a_click_selects_every_copy(qtbot, llama):

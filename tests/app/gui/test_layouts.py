@@ -220,16 +220,17 @@ def test_letters_that_come_at_once_are_looked_up_once_and_enter_does_what_was_ty
         qtbot.keyClick(palette.field, Qt.Key.Key_Return)
     finally:
         model.disconnect(listening)
-    assert set(filled) == {"node: relu_0"} and window.state.selection.nodes == {"relu_0"}
+    assert set(filled) == {"node: relu_0"}
+    qtbot.waitUntil(lambda: window.state.selection.nodes == {"relu_0"})
 
 
 def test_a_node_typed_is_selected_and_a_stage_typed_is_shown(qtbot, window):
     offered(qtbot, window, "node: relu_0")
     qtbot.keyClick(window.help.palette.field, Qt.Key.Key_Return)
-    assert window.state.selection.nodes == {"relu_0"}
+    qtbot.waitUntil(lambda: window.state.selection.nodes == {"relu_0"})
     offered(qtbot, window, "stage: kgen")
     qtbot.keyClick(window.help.palette.field, Qt.Key.Key_Return)
-    assert "kgen" in [pane.model.stage for pane in window.workbench.panes]
+    qtbot.waitUntil(lambda: "kgen" in [pane.model.stage for pane in window.workbench.panes])
 
 
 def test_any_view_is_a_picture(qtbot, window, tmp_path):

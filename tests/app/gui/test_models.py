@@ -223,7 +223,8 @@ def test_text_is_generated_streamed_kept_and_compared_by_flow(qtbot, compiled, t
     assert view.start.text() == "Stop"
     qtbot.waitUntil(lambda: len(feature.served) == 2, timeout=WAIT)
     first, second = (each.generation for each in feature.served)
-    assert first.tokens == second.tokens and view.table.model.record(0).name == "the tokens are the same"
+    assert first.tokens == second.tokens and view.agreement.text() == "The tokens are the same"
+    assert not view.agreement.isHidden()
     assert view.text.toPlainText().split() == [str(token) for token in first.tokens]
     rows = {row.name: row.values for row in view.table.model._records}
     assert rows["input tokens"] == {"per-kernel": "3", "all-kernel": "3"}

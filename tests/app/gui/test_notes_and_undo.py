@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from held_processes import hold, let_go
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QInputDialog
 
+from app.controllers import records
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
 from profiler.store import open_store, queries
@@ -111,6 +114,31 @@ def test_a_note_is_kept_where_another_database_is_opened_right_after(qtbot, wind
     assert window.kernel_notes.notes == {}, "those of the database that is open"
     window.preferences.visit_database("")
     qtbot.waitUntil(lambda: window.kernel_notes.notes == {kernel: "spills"}, timeout=60_000)
+
+
+def test_a_note_is_kept_where_the_window_is_closed_right_after(qtbot, window, tmp_path):
+    kernel = window.state.compilation.kernels[0].name
+    qtbot.wait_at_rest(window)
+    held = hold(qtbot, window.records._asker())
+    window.kernel_notes.write_note(kernel, "spills")
+    threading.Timer(0.3, let_go, (held,)).start()
+    assert window.close()
+    with open_store(tmp_path / "traces.db") as store:
+        assert kernel_notes(store, "sample:softmax") == {kernel: "spills"}
+
+
+def test_a_window_closes_though_what_is_written_takes_for_ever(qtbot, window, monkeypatch):
+    monkeypatch.setattr(records, "_LAST", 0.2)
+    qtbot.wait_at_rest(window)
+    hold(qtbot, window.records._asker())
+    window.kernel_notes.write_note(window.state.compilation.kernels[0].name, "spills")
+    assert window.close() and not window.isVisible()
+
+
+def test_what_is_written_is_no_longer_waited_for(qtbot, window):
+    window.kernel_notes.write_note(window.state.compilation.kernels[0].name, "spills")
+    assert window.records.writing
+    qtbot.waitUntil(lambda: not window.records.writing, timeout=60_000)
 
 
 def test_a_note_on_a_kernel_is_kept_by_source_and_shown_with_it(qtbot, window, kernelglass, tmp_path, monkeypatch):

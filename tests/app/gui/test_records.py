@@ -58,6 +58,9 @@ def test_run_compare_export_and_open_again(qtbot, compiled, tmp_path):
     compiled.state.selection.select(["relu_0"])
     qtbot.waitUntil(lambda: not pane.model.loading, timeout=60_000)
     assert np.flatnonzero(pane.text.shown.lit).size > 0
+    compiled.library.show()
+    table = compiled.library.view.view.table
+    qtbot.waitUntil(lambda: table.empty.startswith("This is a stored run; open its source"), timeout=60_000)
 
 
 def test_a_narrow_list_says_that_a_run_failed_and_a_wide_one_says_it_once(compiled):

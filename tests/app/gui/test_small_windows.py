@@ -15,7 +15,7 @@ from app.controllers.settings import Settings
 from app.main_window import MainWindow
 from app.theme.tokens import ROW
 from app.viewmodels.frame.messages import Message
-from app.viewmodels.runs.comparison import ComparisonView, Fact, Side
+from app.viewmodels.runs.comparison import SAME_FUSION, ComparisonView, Fact, KernelVerdict, Side, SideVerdict
 from app.views.frame.arrangement import BESIDE, READABLE
 from app.views.graph import places
 from app.views.graph.places import any_box_in
@@ -333,13 +333,32 @@ def test_a_graph_that_is_not_small_begins_at_a_size_one_can_read(qtbot, small, m
     assert view.camera.seen().top() <= 0, "at its beginning"
 
 
+def test_every_reason_of_the_fusion_ledger_is_whole(qtbot, small):
+    small.docks.show("ledger")
+    ledger = small.what_if.ledger.view
+    qtbot.waitUntil(lambda: ledger.table.isVisible() and ledger.model.rowCount() > 0)
+    at = [column.title for column in ledger.model.columns].index("Why")
+    qtbot.waitUntil(lambda: ledger.table.columnWidth(at) >= ledger.table.sizeHintForColumn(at))
+
+
+def test_where_the_ir_of_two_runs_differs_is_whole(qtbot, small):
+    verdict = SideVerdict(1.03, "0.98 to 1.07", "no measurable difference")
+    row = KernelVerdict("whole model", (), ("", ""), ("2.91 ms", "2.90 ms"), (None, verdict), "", SAME_FUSION)
+    sides = (Side("run 11", 0, 0.0), Side("run 12", 0, 0.0))
+    small.state.set_comparison(ComparisonView("run 11 against run 12", (), (), sides, (row,), "", (), True))
+    view = small.comparison.view.view
+    qtbot.waitUntil(lambda: view.table.isVisible() and view.model.rowCount() == 1)
+    last = len(view.model.columns) - 1
+    qtbot.waitUntil(lambda: view.table.columnWidth(last) >= view.table.sizeHintForColumn(last))
+    assert view.model.index(0, last).data() == "same fusion"
+
+
 def test_what_differs_is_said_in_a_line_where_its_table_has_no_room(qtbot, small):
     facts = (Fact("optimisation", ("-O2", "-O3")),)
     sides = (Side("run 1", 0, 0.0), Side("run 2", 0, 0.0))
     small.state.set_comparison(ComparisonView("run 1 against run 2", facts, (), sides, (), "", (), True))
     small.docks.show("compare")
-    qtbot.waitUntil(small.comparison.view.isVisible)
-    assert small.comparison.view.differs.isVisible()
+    qtbot.waitUntil(small.comparison.view.differs.isVisible)
     assert "optimisation: -O2 | -O3" in small.comparison.view.differs.text()
     assert not small.comparison.view.facts.isVisible()
     small.resize(1920, 1080)

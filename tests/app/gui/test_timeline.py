@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -24,6 +23,17 @@ from compiler.options import CompileOptions
 from compiler.trace import PassRecord
 
 pytestmark = pytest.mark.gui
+
+
+class Pen(QPainter):
+    """Draws no text, and knows where each would be."""
+
+    def __init__(self, picture: QImage) -> None:
+        super().__init__(picture)
+        self.said: list[tuple[float, str]] = []
+
+    def drawText(self, box, _flags, text):
+        self.said.append((box.x(), text))
 
 
 def compilation(passes=(), calls=(), blocks=()) -> Compilation:
@@ -196,12 +206,6 @@ def test_every_time_on_the_axis_is_whole(view):
     passes = (PassRecord("fuse", "mogg", "", 0.0, 0.16, worker=0),)
     view.set_timeline(compile_timeline(compilation(passes)))
 
-    class Pen(QPainter):
-        said: ClassVar[list[tuple[float, str]]] = []
-
-        def drawText(self, box, _flags, text):
-            self.said.append((box.x(), text))
-
     for wide in range(700, 900, 7):
         view.resize(wide, 240)
         picture = QImage(wide, 240, QImage.Format.Format_RGB32)
@@ -209,9 +213,8 @@ def test_every_time_on_the_axis_is_whole(view):
         view._painter._axis(painter, view.camera)
         metrics = QFontMetricsF(painter.font())
         painter.end()
-        assert len(Pen.said) > 2
-        assert max(x + metrics.horizontalAdvance(text) for x, text in Pen.said) <= wide, Pen.said[-1]
-        Pen.said.clear()
+        assert len(painter.said) > 2
+        assert max(x + metrics.horizontalAdvance(text) for x, text in painter.said) <= wide, painter.said[-1]
 
 
 def test_what_is_no_pass_looks_the_same_whatever_else_there_is(view):
@@ -230,12 +233,6 @@ def test_every_number_of_a_launch_above_the_memory_plan_is_whole(qtbot, tmp_path
     calls = tuple(CallRecord(at, f"kernel_{at}", (), (), ()) for at in range(320))
     plan.set_compilation(compilation(calls=calls, blocks=(MemoryBlock("a", 0, 64, 0, 319),)))
 
-    class Pen(QPainter):
-        said: ClassVar[list[tuple[float, str]]] = []
-
-        def drawText(self, box, _flags, text):
-            self.said.append((box.x(), text))
-
     for wide in range(600, 1100, 13):
         plan.resize(wide, 200)
         picture = QImage(wide, 200, QImage.Format.Format_RGB32)
@@ -243,6 +240,5 @@ def test_every_number_of_a_launch_above_the_memory_plan_is_whole(qtbot, tmp_path
         metrics = QFontMetricsF(painter.font())
         plan._paint_launches(painter, QRectF(plan.rect()).adjusted(80, 40, -12, -10), metrics)
         painter.end()
-        assert len(Pen.said) > 5
-        assert max(x + metrics.horizontalAdvance(text) for x, text in Pen.said) <= wide, Pen.said[-1]
-        Pen.said.clear()
+        assert len(painter.said) > 5
+        assert max(x + metrics.horizontalAdvance(text) for x, text in painter.said) <= wide, painter.said[-1]

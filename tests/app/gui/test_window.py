@@ -212,4 +212,4 @@ def test_every_action_is_in_the_palette_and_can_be_found(qtbot, window):
     qtbot.keyClicks(window.help.palette.field, "lightth")
     qtbot.waitUntil(lambda: "Light theme" in window.help.palette.list.item(0).text())
     qtbot.keyClick(window.help.palette.field, Qt.Key.Key_Return)
-    assert window.look.theme.name == "light"
+    qtbot.waitUntil(lambda: window.look.theme.name == "light")
