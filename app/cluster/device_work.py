@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 
@@ -30,13 +31,17 @@ _PAUSE = 2.0  # seconds between two words of progress
 
 @dataclass(frozen=True, eq=False)
 class RemoteMeasure:
-    """A run of a compiled model: the file and the inputs by the digests under which they were sent."""
+    """A run of a compiled model: the file and the inputs by the digests under which they were sent.
+
+    `brief` asks for times only, of one process.
+    """
 
     request: MeasureRequest
     model: str
     inputs: str
     outputs: bool
-    folders: tuple[KernelFolder, ...]
+    brief: bool
+    folders: tuple[KernelFolder, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +98,7 @@ def measure_here(asked: bytes, topic: str) -> bytes:
     """Done on a worker: a parcel of a `RemoteMeasure` in, one of a `RemoteOutcome` out. Its progress is an event."""
     from distributed import get_worker
 
-    from profiler.measure.measuring import measure
+    from profiler.measure.measuring import measure, measure_once
 
     as_if_alone()
     task: RemoteMeasure = opened(asked, KNOWN)
@@ -105,8 +110,9 @@ def measure_here(asked: bytes, topic: str) -> bytes:
             arrays: Inputs = opened(held_blob(task.inputs), KNOWN)
             request = replace(task.request, artifact=str(path), libraries=tuple(written(task.folders)))
             graph = read_model(path).graph
+            made = partial(measure_once, brief=True) if task.brief else measure
             with alone_here(unwanted):
-                outcome = measure(
+                outcome = made(
                     request, graph, arrays.arrays, outputs=task.outputs, cancelled=unwanted,
                     progress=_seldom(lambda words: worker.log_event(topic, words)),
                 )  # fmt: skip

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
@@ -28,6 +28,7 @@ from app.cluster.places import check_place
 from app.cluster.preload import GPU
 from compiler.errors import CompilerError, UnavailableError
 from compiler.graph.graph import Graph
+from compiler.import_time import Stretch
 from compiler.model import Model
 from compiler.processes.frames import opened, parcel
 from compiler.processes.messages import Refusal, remade
@@ -38,6 +39,16 @@ from profiler.model_records import compilation_record, compiled, stage_records
 from profiler.records import FAILED, INTERRUPTED, Ceiling, Machine, MeasuredRun, MeasureRequest
 
 
+@dataclass(frozen=True, eq=False)
+class _Compiled:
+    """What a graph was compiled to, and the file that is sent: it names the moment, so that it is made once."""
+
+    graph: Graph
+    model: Model
+    took: Stretch
+    file: bytes
+
+
 @dataclass(frozen=True)
 class RemoteDevice:
     """A device of a worker."""
@@ -45,6 +56,7 @@ class RemoteDevice:
     cluster: Cluster
     worker: Worker
     device: str
+    _compiled: dict[Any, _Compiled] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def machine(self) -> Machine:
@@ -75,49 +87,68 @@ class RemoteDevice:
         self, request: MeasureRequest, graph: Graph, arrays: Sequence[np.ndarray], *, texts: bool = False,
         outputs: bool = False, progress: Callable[[str], None] = lambda words: None,
     ) -> Outcome:  # fmt: skip
-        """Compile `graph` here and run it there, as `profiler.measure` does on this machine.
+        """Compile `graph` here and run it there, in as many processes as the request asks for."""
+        outcome = self.measure_once(request, graph, arrays, texts=texts, outputs=outputs, progress=progress)
+        return with_conditions(outcome, commit=commit) if (commit := source_commit(request.source)) else outcome
+
+    def measure_once(
+        self, request: MeasureRequest, graph: Graph, arrays: Sequence[np.ndarray], *, texts: bool = False,
+        outputs: bool = False, brief: bool = False, progress: Callable[[str], None] = lambda words: None,
+        cancelled: Callable[[], bool] = lambda: False,
+    ) -> Outcome:  # fmt: skip
+        """The same as one request, as `profiler.measure` does on this machine; `brief` asks for times only.
 
         A lost connection, or worker, is an interrupted run.
         """
         try:
-            model, took = compiled(graph, request.options, request.libraries, request.artifact)
+            made = self._made(graph, request)
         except CompilerError as error:
             return Outcome(MeasuredRun(FAILED, error=str(error)), error=error, compiling=True)
-        record = compilation_record(model, request.source, took.seconds, request.libraries, took.imports)
-        stages = tuple(stage_records(model)) if texts else ()
+        record = compilation_record(made.model, request.source, made.took.seconds, request.libraries, made.took.imports)
+        stages = tuple(stage_records(made.model)) if texts else ()
         progress("compiled")
-        found = self._measured(model, request, arrays, outputs, progress)
+        asked = RemoteMeasure(request, "", "", outputs, brief)
+        found = self._measured(made.file, asked, arrays, progress, cancelled)
         if isinstance(found, Lost):
             outcome = Outcome(MeasuredRun(INTERRUPTED, error=found.message), record, stages, error=found)
         else:
             error = None if found.error is None else remade(found.error)
             outcome = Outcome(found.result, record, stages, found.outputs, found.output_types, error)
-        commit = {"commit": commit} if (commit := source_commit(request.source)) else {}
-        return with_conditions(outcome, remote=f"{self.cluster.address}/{self.device}", **commit)
+        return with_conditions(outcome, remote=f"{self.cluster.address}/{self.device}")
+
+    def _made(self, graph: Graph, request: MeasureRequest) -> _Compiled:
+        """The graph compiled for this device; what takes turns here is compiled once."""
+        key = id(graph), request.options, request.libraries, request.artifact
+        if key not in self._compiled:
+            model, took = compiled(graph, request.options, request.libraries, request.artifact)
+            with temporary_folder("remote") as folder:
+                file = Path(folder, "model.kgx")
+                model.save(file)
+                self._compiled[key] = _Compiled(graph, model, took, file.read_bytes())
+        return self._compiled[key]
 
     def _measured(
-        self, model: Model, request: MeasureRequest, arrays: Sequence[np.ndarray], outputs: bool,
-        progress: Callable[[str], None],
+        self, file: bytes, asked: RemoteMeasure, arrays: Sequence[np.ndarray], progress: Callable[[str], None],
+        cancelled: Callable[[], bool],
     ) -> RemoteOutcome | Lost:  # fmt: skip
         """Send what is missing there and have it measured."""
         topic = f"kernelglass-{uuid4().hex}"
         try:
-            with temporary_folder("remote") as folder:
-                file = Path(folder, "model.kgx")
-                model.save(file)
-                code = sent(self.cluster, self.worker, file.read_bytes())
+            code = sent(self.cluster, self.worker, file)
             inputs = sent(self.cluster, self.worker, parcel(Inputs(tuple(arrays))))
-            folders = tuple(kernel_folder(Path(folder)) for folder in request.libraries)
-            asked = parcel(RemoteMeasure(request, code, inputs, outputs, folders))
+            folders = tuple(kernel_folder(Path(folder)) for folder in asked.request.libraries)
+            whole = parcel(replace(asked, model=code, inputs=inputs, folders=folders))
             said: SimpleQueue[str] = SimpleQueue()  # Dask tells it from a thread of its own; we tell it from ours
             self.cluster.client.subscribe_topic(topic, lambda event: said.put(str(event[1])))
 
             def tell() -> None:
                 while not said.empty():
                     progress(said.get())
+                if cancelled():
+                    raise Lost("it was cancelled")
 
             try:
-                return self._done(device_work.measure_here, asked, topic, meanwhile=tell)
+                return self._done(device_work.measure_here, whole, topic, meanwhile=tell)
             finally:
                 self.cluster.client.unsubscribe_topic(topic)
         except Lost as error:

@@ -21,7 +21,7 @@ from profiler.measure.machine import machine_with, versions
 from profiler.measure.measuring import measure_once
 from profiler.measure.outcome import Outcome, with_conditions
 from profiler.measure.processes import MORE, is_steady, joined, process_requests
-from profiler.records import FAILED, FINISHED, INTERRUPTED, MeasureRequest, request_from_json
+from profiler.records import FAILED, FINISHED, INTERRUPTED, Machine, MeasureRequest, request_from_json
 from profiler.store import Store, StoreError, queries
 
 PAIRS = 8
@@ -37,11 +37,21 @@ class Contender:
     arrays: Sequence[np.ndarray]
     commit: str = ""
     """Of the source that a stored run was made from, where it is known."""
+    machine: Machine | None = None
+    """Where it runs, if that is not this machine."""
+    measure_once: Callable[..., Outcome] = measure_once
+    """Measures in one process there, as `measuring.measure_once` does on this machine."""
 
 
 def stored_commit(store: Store, run: int) -> str:
     """The commit of the source of a stored run, where it is known."""
     return queries.run_row(store, run)["conditions"].get("commit", "")
+
+
+def stored_place(store: Store, run: int) -> str:
+    """The device that a stored run was made on, by the name it is asked for: also that of another machine."""
+    row = queries.run_row(store, run)
+    return str(row["conditions"].get("remote") or row["device"])
 
 
 def stored_contender(store: Store, run: int) -> tuple[MeasureRequest, Graph]:
@@ -88,7 +98,8 @@ def turned(
     side is faster. If one fails, both are kept as failed runs and the error says why.
     """
     asked = [replace(side.request, processes=pairs, repeat=None) for side in contenders]
-    begun = begin_together(store, asked, [machine_with(request.device) for request in asked])
+    machines = [side.machine or machine_with(side.request.device) for side in contenders]
+    begun = begin_together(store, asked, machines)
     order: list[int] = []
     steady = 0
     taken: tuple[list[Outcome], list[Outcome]] = [], []
@@ -104,7 +115,7 @@ def turned(
                 made, each = contenders[side], parts[side][min(number, pairs - 1)]
                 first_time = not number
                 taken[side].append(
-                    measure_once(
+                    made.measure_once(
                         each, made.graph, made.arrays, texts=first_time, brief=not first_time, cancelled=cancelled
                     )
                 )

@@ -1,5 +1,6 @@
 """`run --device tcp://...`: compiled here, launched by a worker, kept as a run of the worker's machine."""
 
+import json
 import os
 import signal
 import subprocess
@@ -69,6 +70,30 @@ def test_a_run_there_is_kept_as_one_of_that_machine(cluster, kernelglass, scale,
     here = document(kernelglass("run", scale, "--check", "--json", "--repeat", 40))
     assert [launch["key"] for launch in here["launches"]] == [launch["key"] for launch in found["launches"]]
     assert [launch["bytes"] for launch in here["launches"]] == [launch["bytes"] for launch in found["launches"]]
+
+
+def test_runs_are_made_again_in_turns_where_they_were_made(cluster, kernelglass, scale, tmp_path):
+    place = f"{cluster.address}/cpu"
+    for device in ("cpu", place):
+        assert kernelglass("run", scale, "--device", device, "--repeat", 3, "--budget", 0.1)[0] == 0
+    before = held(cluster)
+    status, out, err = kernelglass("compare", "1", "2", "--again", "--json")
+    assert status == 0 and "pair 8 of 8" in err, err
+    found = json.loads(out)
+    assert found["verdicts"][1]["method"] == "turns" and [side["run"] for side in found["sides"]] == [3, 4]
+    with open_store(tmp_path / "traces.db") as store:
+        here, there = (queries.run_row(store, number) for number in (3, 4))
+        assert "remote" not in here["conditions"] and there["conditions"]["remote"] == place
+        assert here["conditions"]["turns"] == there["conditions"]["turns"]
+        assert len(here["conditions"]["processes"]) == len(there["conditions"]["processes"]) >= 8
+    assert len([name for name in held(cluster) if name not in before]) <= 1  # the model, which was sent once
+
+
+def test_runs_that_cannot_be_made_again_where_they_were_are_one_line(cluster, kernelglass, scale, tmp_path):
+    assert kernelglass("run", scale, "--device", f"{cluster.address}/cpu", "--repeat", 3)[0] == 0
+    with open_store(tmp_path / "traces.db") as store, store.transaction() as written:
+        written.execute("update runs set conditions = replace(conditions, ?, 'tcp://127.0.0.1:9')", (cluster.address,))
+    assert_one_line(kernelglass("compare", "1", "1", "--again"), 4, "no scheduler at tcp://127.0.0.1:9")
 
 
 def test_a_sweep_times_cells_on_devices_elsewhere(cluster, kernelglass, scale, tmp_path):
