@@ -2,6 +2,9 @@
 
 from kernels.language import *
 
+# Multiprocessors to share work out over, where their number decides how: those of an H100 or H200.
+PROCESSORS = 132
+
 
 @inline
 def grid_thread():

@@ -13,6 +13,7 @@ memory from the products, and as they are given few registers. (The copy engine 
 
 from kernels.gpu_blocks import grid_thread, lane_of
 from kernels.gpu_reduce import memory_fence
+from kernels.gpu_warpgroups import meet_warps
 from kernels.indexing import delinearise, product
 from kernels.language import *
 
@@ -60,7 +61,7 @@ def lay_out(x, room, *, columns, ahead):
     worker, workers = grid_thread()
 
     def chunk(first, u):
-        e = at_most(first + u * workers, first, count)
+        e = own_or_first(first + u * workers, first, count)
         row = e // chunks
         column = (e - row * chunks) * CHUNK
         return row * pitch + column, chunk_at(x, delinearise(row, lead + (high,)), column)
@@ -91,7 +92,7 @@ def lay_out_later(x, room, counters, *, columns, early, warp, warps):
 
     def chunk(first, u, column):
         # Every row's place is computed from its number: this is for threads that have few registers.
-        row = hidden(at_most(first + u * all, first, high).cast(i32)).cast(index)
+        row = hidden(own_or_first(first + u * all, first, high).cast(i32)).cast(index)
         return row * pitch + column, chunk_at(x, (row,), column)
 
     def piece(which, wide):
@@ -100,7 +101,7 @@ def lay_out_later(x, room, counters, *, columns, early, warp, warps):
             for first in range(own, index(high), all * AHEAD_LATER):
                 for at, words in unroll([chunk(first, u, column) for u in range(AHEAD_LATER)]):
                     store_words(room, at, words)
-        asm(f"bar.sync 3, {warps * 32};", "~{memory}", None, 1)
+        meet_warps(warps)
         if (warp == 0) & (lane_of() == 0):
             memory_fence()
             come(counters, which)
@@ -112,7 +113,7 @@ def lay_out_later(x, room, counters, *, columns, early, warp, warps):
 
 
 @inline
-def at_most(e, first, count):
+def own_or_first(e, first, count):
     """e, or what there is of so many in place of it: the first, which its thread then lays out twice, to have no
     question between its loads."""
     return select(e < count, e, first)

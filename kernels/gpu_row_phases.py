@@ -9,14 +9,14 @@ from kernels.indexing import delinearise, interleave, product, replace, without
 from kernels.language import *
 from kernels.rows import fold, is_spared
 
+from .gpu_blocks import PROCESSORS
+
 # The most elements of each value of a row that one thread keeps in registers, and the most bytes of all of them.
 KEPT = 32
 KEPT_BYTES = 256
-# Threads of a block that takes columns, how many elements each of them has on their way at once, and the processors
-# that are to have a block.
+# Threads of a block that takes columns, and how many elements each of them has on their way at once.
 THREADS = 512
 AHEAD = 4
-PROCESSORS = 132
 
 
 @inline

@@ -27,13 +27,14 @@ from kernels.gpu_warpgroups import (
 from kernels.indexing import delinearise, product, replace
 from kernels.language import *
 
+from .gpu_blocks import PROCESSORS
+
 QUERIES = 128
 SPAN = 128
 STAGES = 2
 WARPGROUP = 128
 ROW_BYTES = 128
 ROW = 64
-PROCESSORS = 132
 
 
 @inline

@@ -47,8 +47,9 @@ from kernels.gpu_warpgroups import (
 from kernels.indexing import delinearise, product
 from kernels.language import *
 
+from .gpu_blocks import PROCESSORS
 from .gpu_layout import AHEAD_ONCE, CLASSES
-from .gpu_warpgroup_tiles import BAND, DOWN, EARLY, LATER_BAND, PROCESSORS, ROW_BYTES, WIDTHS
+from .gpu_warpgroup_tiles import BAND, DOWN, EARLY, LATER_BAND, ROW_BYTES, WIDTHS
 
 DEEP = 64
 WARPGROUP = 128

@@ -7,6 +7,7 @@ from kernels.gpu_layout import is_classed, is_plain
 from kernels.gpu_warpgroups import has_warpgroups
 from kernels.language import *
 
+from .gpu_blocks import PROCESSORS
 from .gpu_layout import CLASSES
 
 DOWN = 128
@@ -15,12 +16,10 @@ ROW_BYTES = 128
 WIDTHS = (256, 224, 192, 160, 128, 96, 64)
 # Rows of tiles that are worked on together, so that what they share is in the L2 cache.
 BAND = 16
-# Multiprocessors to spread tiles over, where that decides how wide tiles are: those of an H100 or H200.
-PROCESSORS = 132
 # Rows of tiles in a band where most of the right operand is laid out meanwhile, and columns of tiles that all
 # multiprocessors then begin with: these are laid out before.
 LATER_BAND = 32
-EARLY = 5
+EARLY = -(-PROCESSORS // LATER_BAND)
 # A last column of tiles that is so narrow is computed no wider than that.
 NARROW = 32
 # What a tile takes besides its columns, in columns.

@@ -134,6 +134,12 @@ def hide_columns(address, thread, count, *, most, group):
 
 
 @inline
+def meet_warps(warps):
+    """Wait until so many warps of this block, none of them of a warpgroup that hides columns, have come here."""
+    asm(f"bar.sync 3, {warps * 32};", "~{memory}", None, 1)
+
+
+@inline
 def operand_list(first, count):
     """`$first, ...`, so many operands of an instruction."""
     text = f"${first}"

@@ -186,9 +186,12 @@ class DocksFeature(Feature):
         self.stack.setUpdatesEnabled(False)  # one picture of the middle, not one for each dock that comes beside it
         self.stack.setCurrentWidget(self.workbench)
         # In turns of the event loop: laying out every dock at once would be felt as a hitch.
-        paint = lambda: next_turn(self.stack, lambda: self.stack.setUpdatesEnabled(True))  # noqa: E731
-        self._turns.add((*(dock.show for dock in self.named.values()), self._docks_shown, paint))
+        self._turns.add((*(dock.show for dock in self.named.values()), self._docks_shown, self._paint_middle))
         self.work_shown.emit()
+
+    def _paint_middle(self) -> None:
+        """Once nothing more is done in this turn."""
+        next_turn(self.stack, lambda: self.stack.setUpdatesEnabled(True))
 
     def _docks_shown(self) -> None:
         self.bottom["timeline"].raise_()

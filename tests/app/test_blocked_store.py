@@ -184,9 +184,9 @@ def test_a_run_whose_check_cannot_be_made_is_kept(kernelglass, scale, database, 
 
 def in_the_last_pair(monkeypatch, act):
     """Have something happen before runs made in turns are kept; a side's processes after its second repeat that one."""
-    import profiler.measure.in_turns as in_turns
+    import app.sweep.places as places
 
-    real, taken = in_turns.measure_once, []
+    real, taken = places.measure_once, []
 
     def measured(*arguments, **options):
         taken.append(real(*arguments, **options) if len(taken) < 4 else taken[3])
@@ -194,7 +194,7 @@ def in_the_last_pair(monkeypatch, act):
             act()
         return taken[-1]
 
-    monkeypatch.setattr(in_turns, "measure_once", measured)
+    monkeypatch.setattr(places, "measure_once", measured)
 
 
 @pytest.fixture

@@ -112,7 +112,7 @@ class SweepView(QWidget):
         row = QHBoxLayout(line)
         row.setContentsMargins(0, 0, 0, 0)
         row.setSpacing(0)
-        row.addWidget(self.best, 1)
+        row.addWidget(self.best, 2)  # names what is long, where the filter is short
         row.addWidget(self.cells.take_search(), 1)
         column(self, self.bar, controls, line, self.stack, main=self.stack)
         look.changed.connect(self._draw)
