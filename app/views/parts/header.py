@@ -23,8 +23,9 @@ class Header(QFrame):
         self._height = BAR
         self._measure()
         self._spare: list[QWidget] = []
+        self._at_last: list[QWidget] = []
         self._least = 90  # pixels that the first and the last of its widgets need, at which all others are hidden
-        self._put_away: dict[QWidget, int] = {}  # those without room, and how wide each may be where there is some
+        self._put_away: dict[QWidget, tuple[int, int]] = {}  # those without room: how wide each must and may be else
         self._row = layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 0, 6, 0)
         layout.setSpacing(2)
@@ -44,9 +45,9 @@ class Header(QFrame):
         """Give one widget all the room that is left."""
         self._row.setStretchFactor(widget, 1)
 
-    def spare(self, *widgets: QWidget) -> Header:
-        """Say which widgets go first when room is short."""
-        self._spare = list(widgets)
+    def spare(self, *widgets: QWidget, at_last: Sequence[QWidget] = ()) -> Header:
+        """Say which widgets go first when room is short, and which where even the least of the others is too much."""
+        self._spare, self._at_last = list(widgets), list(at_last)
         return self
 
     def sizeHint(self) -> QSize:
@@ -81,26 +82,34 @@ class Header(QFrame):
             if widget in shown and over > 0:
                 away.add(widget)
                 over -= self._wanted(widget)
-        if sum(w.sizeHint().width() for w in shown if w not in away) > room:
+        if sum(max(w.sizeHint().width(), self._least_of(w)) for w in shown if w not in away) > room:
             # Where even the least of the others is too much they would lie over each other: all but the first, which
             # says what the bar is of, and the last give way from the end.
-            over = sum(_least(w) for w in shown if w not in away) - room
-            for widget in reversed(shown[1:-1]):
-                if widget not in away and over > 0 and _least(widget) > 0:
+            over = sum(self._least_of(w) for w in shown if w not in away) - room
+            for widget in (*self._at_last, *reversed(shown[1:-1])):
+                if widget in shown and widget not in away and over > 0 and self._least_of(widget) > 0:
                     away.add(widget)
-                    over -= _least(widget)
-            least = sum(_least(w) for w in {*shown[:1], *shown[-1:]}) + between
+                    over -= self._least_of(widget)
+            least = sum(self._least_of(w) for w in {*shown[:1], *shown[-1:]}) + between
             if least > self._least:
                 self._least = least
                 self.updateGeometry()
         for widget in inside:
-            if widget in away and widget.maximumWidth() > 0:
-                self._put_away[widget] = widget.maximumWidth()
+            if widget in away and (widget.maximumWidth() > 0 or widget.minimumWidth() > 0):
+                _, most = self._put_away.get(widget, (0, widget.maximumWidth()))
+                self._put_away[widget] = widget.minimumWidth(), most
+                widget.setMinimumWidth(0)
                 widget.setMaximumWidth(0)
             elif widget not in away and (own := self._put_away.pop(widget, None)) and widget.maximumWidth() == 0:
-                widget.setMaximumWidth(own)
+                widget.setMaximumWidth(own[1])
+                widget.setMinimumWidth(own[0])
         for widget in [widget for widget in self._put_away if widget not in inside]:  # it was moved elsewhere
             del self._put_away[widget]
+
+    def _least_of(self, widget: QWidget) -> int:
+        """The pixels that a layout gives a widget however little room there is, also one that is put away now."""
+        own, _ = self._put_away.get(widget, (0, 0))
+        return max(own, _least(widget))
 
     def _wanted(self, widget: QWidget) -> int:
         """The pixels for which others go: words that are shortened by themselves are, before any does."""
@@ -114,7 +123,6 @@ _RIGID = (QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Minimum, QSizePolicy.Poli
 
 
 def _least(widget: QWidget) -> int:
-    """The pixels that a layout gives a widget however little room there is."""
     policy = widget.sizePolicy().horizontalPolicy()
     if widget.minimumWidth() > 0:
         return widget.minimumWidth()

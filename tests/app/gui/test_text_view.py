@@ -146,6 +146,27 @@ def test_a_find_bar_says_whole_what_is_wrong_however_narrow_it_is(bar):
     assert bar.field.width() >= 96, "one still sees what one typed"
 
 
+def test_nothing_in_a_find_bar_lies_over_something_else_however_narrow_it_is(qtbot, bar):
+    bar.show()
+    bar.field.setText("abc")
+
+    def seen():
+        inside = [child for child in bar.children() if isinstance(child, QWidget)]
+        return [child for child in inside if child.isVisible() and child.width() > 0]
+
+    def apart():
+        places = [child.geometry() for child in seen()]
+        return not [1 for at, one in enumerate(places) for other in places[at + 1 :] if one.intersects(other)]
+
+    for width in (*range(400, 140, -20), *range(150, 410, 20)):
+        bar.resize(width, 34)
+        for words in ("no matches", "1 of 270", "no matches"):
+            bar.say(words)
+            qtbot.waitUntil(apart)
+        assert bar.field.width() >= 90
+    assert {bar.regex, bar.count} <= set(seen())
+
+
 def test_an_expression_may_bring_flags_of_its_own(qtbot, view, bar):
     view.set_document(index_text(LineText(b"One\nTWO\n")), "", np.zeros(1, np.int32))
     bar.open()
