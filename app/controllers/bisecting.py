@@ -39,13 +39,8 @@ class BisectFeature(Feature):
 
     def bisect(self) -> None:
         """Look for the guilty one in the comparison on show."""
-        comparison = self._state.comparison
-        runs = comparison.runs if comparison is not None else None
-        if runs is None:
-            words = "compare two runs first: what makes the second wrong, or slower than the first, is then looked for"
-            self._messages.say("info", words, "window")
-            return
-        if self._known is not None:
+        runs = self._comparison.runs("what makes the second wrong, or slower than the first, is then looked for")
+        if runs is None or self._known is not None:
             return
         self._docks.show("compare")
         self._compiler.measuring.ask(_WAITING, lambda: self._begin(runs))

@@ -9,7 +9,7 @@ from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.records import RecordsController
 from app.viewmodels.compilation import MODEL_STAGES
-from app.viewmodels.requests import Failure
+from app.viewmodels.requests import AgainRequest, Failure
 from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict, comparison_view
 from app.viewmodels.text.ir_pane import Against, TextKey
 from app.views.frame.workbench import Workbench
@@ -36,7 +36,12 @@ class ComparisonFeature(Feature):
         self.commands = (
             Command("compare_compilations", "Compare with the previous &compilation, kernel by kernel", "&Compare", 13,
                     self.compare_with_previous),
+            Command("measure_again", "Measure both runs &again, in turns", "&Compare", 25, self.measure_again),
         )  # fmt: skip
+        self.pairs = AgainRequest.pairs
+        self._again = False  # whether both runs are being measured again
+        records.ended.connect(lambda _: self._ended())
+        self.view.again_wanted.connect(self.measure_again)
         self.view.pair_wanted.connect(self._show_pair)
         self.view.ended.connect(self._pair.end)
         records.compared.connect(lambda document: state.set_comparison(comparison_view(document)))
@@ -62,6 +67,38 @@ class ComparisonFeature(Feature):
 
         for previous in (True, False):
             self._compiler.keep(True, lambda value, p=previous: kept(p, value), previous)
+
+    def runs(self, otherwise: str) -> tuple[int, int] | None:
+        """The two runs of the comparison on show, in the database that is open; where there are none, that is said."""
+        comparison = self._state.comparison
+        if comparison is None or comparison.runs is None:
+            self._messages.say("info", f"compare two runs first: {otherwise}", "window")
+            return None
+        if comparison is self._elsewhere:
+            words = "this comparison is of the database that was open before: compare two runs of this one first"
+            self._messages.say("info", words, "compare")
+            return None
+        return comparison.runs
+
+    def measure_again(self) -> None:
+        """Make both runs of the comparison on show again, in turns, and compare the new ones."""
+        runs, asked = self.runs("both are then measured again, in turns"), self._state.comparison
+        if runs is None or self._again:
+            return
+
+        def start() -> None:
+            if self._state.comparison is asked and asked is not self._elsewhere:
+                self._again = True
+                self.view.again.setEnabled(False)
+                self._messages.clear("compare")
+                self._records.make_again(runs, self.pairs)
+
+        self._docks.show("compare")
+        self._compiler.measuring.ask("Measuring again", start)
+
+    def _ended(self) -> None:
+        self._again = False
+        self.view.again.setEnabled(True)
 
     def show_texts(self, first: TextKey, last: TextKey, labels: tuple[str, str]) -> None:
         """Two texts in two panes, as the sides of a comparison are shown."""

@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Signal
 from app.controllers.jobs import Worker
 from app.viewmodels.frame.messages import Messages
 from app.viewmodels.requests import (
+    AgainRequest,
     CeilingsRequest,
     CompareRunsRequest,
     ExportRequest,
@@ -114,6 +115,16 @@ class RecordsController(QObject):
     ) -> None:  # fmt: skip
         """What makes the second run wrong or slower: `told` hears what is known, `good` the result."""
         self._measure(BisectRequest(runs), f"Bisecting run {runs[1]}", good, "compare", told)
+
+    def make_again(self, runs: tuple[int, int], pairs: int) -> None:
+        """Two runs made again, in turns, and compared."""
+
+        def made(new: tuple[int, int]) -> None:
+            self.list_runs()
+            self.compare(new)
+
+        words = f"Measuring runs {runs[0]} and {runs[1]} again, in turns"
+        self._measure(AgainRequest(runs, pairs), words, made, "compare")
 
     def cancel(self) -> bool:
         """End a long measurement; False when there is none."""

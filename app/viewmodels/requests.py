@@ -109,6 +109,14 @@ class TimeEditRequest:
 
 
 @dataclass(frozen=True)
+class AgainRequest:
+    """Make two stored runs again, in pairs of processes that take turns: two new runs."""
+
+    runs: tuple[int, int]
+    pairs: int = 8
+
+
+@dataclass(frozen=True)
 class EditTiming:
     """What came of it: times as (median, low, high) in seconds, the verdict in words, and the two kept runs."""
 

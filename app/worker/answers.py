@@ -47,6 +47,7 @@ ANSWERS: dict[type, Any] = {
     sweep.SweepsRequest: tuple[sweep.SweepRow, ...],
     sweep.SweepRequest: sweep.SweepTold,
     requests.CompareRunsRequest: dict[str, Any],
+    requests.AgainRequest: tuple[int, int],
     requests.ExportRequest: str,
     requests.FlowsRequest: tuple[str, int],
     GenerateRequest: tuple[Served, ...],

@@ -8,6 +8,7 @@ from typing import Any
 from app.cluster.places import is_elsewhere
 from app.viewmodels.frame.devices import DeviceRow
 from app.viewmodels.requests import (
+    AgainRequest,
     CeilingsRequest,
     CeilingsTold,
     DevicesRequest,
@@ -133,6 +134,22 @@ def _bisect(request: BisectRequest, report: Report) -> Bisected:
     return bisect_runs(request, report)
 
 
+def _again(request: AgainRequest, report: Report) -> tuple[int, int]:
+    from app.again import contenders
+    from profiler.measure.in_turns import run_in_turns
+    from profiler.store import open_store
+
+    begun = 0
+
+    def told(words: str) -> None:
+        nonlocal begun
+        report(Progress(f"in turns: {words}", min(begun / request.pairs, 0.95)))
+        begun += 1
+
+    with open_store(None, create=False) as store, contenders(store, request.runs) as sides:
+        return run_in_turns(store, sides, request.pairs, progress=told)
+
+
 def _tune(request: TuneRequest, report: Report) -> TuneTold:
     from app.worker.tuning import tune_source
 
@@ -147,5 +164,6 @@ MACHINE_JOBS: dict[type, Callable[[Any, Report], Any]] = {
     FlowsRequest: _flows,
     GenerateRequest: _generate,
     BisectRequest: _bisect,
+    AgainRequest: _again,
     TuneRequest: _tune,
 }

@@ -14,6 +14,7 @@ from typing import Any
 from app.viewmodels.frame.weights import WeightsRequest
 from app.viewmodels.pieces import cut
 from app.viewmodels.requests import (
+    AgainRequest,
     CeilingsRequest,
     CompileRequest,
     Database,
@@ -158,7 +159,7 @@ class _Handlers:
 
 
 _MEASURING = (RunRequest, TimeEditRequest)
-_TIMING = (TuneRequest, FlowsRequest, CeilingsRequest, GenerateRequest, BisectRequest)
+_TIMING = (TuneRequest, FlowsRequest, CeilingsRequest, GenerateRequest, BisectRequest, AgainRequest)
 """Those that need no compilation at hand, and time processes: these must not give way."""
 _ASKED = {
     StageRequest: "stage", PassesRequest: "passes", FindRequest: "find", KeepRequest: "keep",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +21,7 @@ from app.errors import CannotTell, CheckFailed
 from app.files import check_place
 
 if TYPE_CHECKING:
-    from app.sweep.places import Place
     from profiler.analysis.comparison import Comparison
-    from profiler.measure.in_turns import Contender
     from profiler.store import Store
 
 
@@ -157,42 +154,21 @@ def _more(store: Store, comparison: Comparison, ending: CannotTell, pairs: int) 
 
 def _again(store: Store, runs: list[int], pairs: int) -> Comparison:
     """Make two stored runs again, in turns, keep the new ones and compare them; they are compared wherever they are."""
-    from app.sweep.places import place_of
-    from compiler.errors import ExecutionError
+    from app.again import contenders
     from profiler.analysis.compare import compare_runs
     from profiler.keeping import open_kept
-    from profiler.measure.in_turns import stored_place, turned
+    from profiler.measure.in_turns import turned
 
     if len(runs) != 2:
         raise click.UsageError("--again takes two runs")
-    with ExitStack() as stack:
-        names = [stored_place(store, run) for run in runs]
-        places = {name: stack.enter_context(place_of(name)) for name in dict.fromkeys(names)}
-        if len({place.device for place in places.values()}) > 1:
-            raise ExecutionError("these runs are of different devices, which cannot take turns")
-        first, second = (_contender(store, run, name, places[name]) for run, name in zip(runs, names))
-        step = stack.enter_context(progress_line())
+    with contenders(store, runs) as sides, progress_line() as step:
         told = (
             by_parts(step, pairs) if is_terminal(sys.stderr) else lambda words: say(f"kernelglass: {words}", err=True)
         )
-        made = turned(store, (first, second), pairs, progress=told)
+        made = turned(store, sides, pairs, progress=told)
     if not made.kept.note:
         return compare_runs(store, made.kept.runs)
     complain(made.kept.note, "note")
     place, numbers = open_kept(made.kept, made.begun, made.outcomes)
     with place:
         return compare_runs(place, numbers)
-
-
-def _contender(store: Store, run: int, name: str, place: Place) -> Contender:
-    """A stored run as it is made again, where it was made."""
-    from app.cluster.places import is_elsewhere
-    from app.inputs import graph_sizes, random_inputs
-    from compiler.errors import UnavailableError
-    from profiler.measure.in_turns import Contender, stored_commit, stored_contender
-
-    request, graph = stored_contender(store, run)
-    if is_elsewhere(name) and place.target != request.options.target:
-        raise UnavailableError(f"run {run} is compiled for {request.options.target}; {name} is {place.target} now")
-    arrays = random_inputs(graph, graph_sizes(graph, request.dims, {}), request.seed, request.libraries)
-    return Contender(request, graph, arrays, stored_commit(store, run), place.machine, place.measure_once)

@@ -32,6 +32,7 @@ class CompareView(QWidget):
     pair_wanted = Signal(object, str)  # the row, and the stage to show both sides at
     ended = Signal()
     bisect_wanted = Signal()
+    again_wanted = Signal()
 
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
@@ -66,13 +67,16 @@ class CompareView(QWidget):
         words.setContentsMargins(8, 0, 0, 0)
         tip = "Which fusion or pass makes the last run wrong, or slower than the first"
         self.bisect = push_button("Bisect", self.bisect_wanted, tip, role="small")
+        tip = "Both runs once more, in turns: whatever drifts, drifts for both, so that finer differences are told"
+        self.again = push_button("Measure again", self.again_wanted, tip, role="small")
         self.title.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         words.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Preferred)
-        self.bisect.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)  # as high as other buttons
+        for button in (self.again, self.bisect):
+            button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)  # as high as other buttons
         self.bisection = BisectStrip(look)
         for part in (self.bar, self.bisection):
             part.installEventFilter(self)
-        top = header(self.title, self.notes, self.bisect, words, self.stage, back).spare(words)
+        top = header(self.title, self.notes, self.again, self.bisect, words, self.stage, back).spare(words)
         full = QWidget()
         column(full, top, self.bisection, self.differs, self.split, self.method)
         empty = paragraph(
@@ -119,7 +123,8 @@ class CompareView(QWidget):
     def set_comparison(self, comparison: ComparisonView) -> None:
         """Show it, opened at the first stage whose IR differs."""
         self.comparison = comparison
-        self.bisect.setVisible(comparison.runs is not None)
+        for button in (self.again, self.bisect):
+            button.setVisible(comparison.runs is not None)
         self._stack.setCurrentIndex(1)
         self.title.setText(comparison.title)
         self._set_columns(comparison)

@@ -1,0 +1,41 @@
+"""Two stored runs as they are made again, in turns: for the command line and for the window's worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from compiler.errors import ExecutionError, UnavailableError
+
+if TYPE_CHECKING:
+    from app.sweep.places import Place
+    from profiler.measure.in_turns import Contender
+    from profiler.store import Store
+
+
+@contextmanager
+def contenders(store: Store, runs: Sequence[int]) -> Iterator[tuple[Contender, Contender]]:
+    """Both sides, for the time of the block: each is measured where its run was made."""
+    from app.sweep.places import place_of
+    from profiler.measure.in_turns import stored_place
+
+    names = [stored_place(store, run) for run in runs]
+    with ExitStack() as stack:
+        places = {name: stack.enter_context(place_of(name)) for name in dict.fromkeys(names)}
+        if len({place.device for place in places.values()}) > 1:
+            raise ExecutionError("these runs are of different devices, which cannot take turns")
+        first, second = (_contender(store, run, name, places[name]) for run, name in zip(runs, names, strict=True))
+        yield first, second
+
+
+def _contender(store: Store, run: int, name: str, place: Place) -> Contender:
+    from app.cluster.places import is_elsewhere
+    from app.inputs import graph_sizes, random_inputs
+    from profiler.measure.in_turns import Contender, stored_commit, stored_contender
+
+    request, graph = stored_contender(store, run)
+    if is_elsewhere(name) and place.target != request.options.target:
+        raise UnavailableError(f"run {run} is compiled for {request.options.target}; {name} is {place.target} now")
+    arrays = random_inputs(graph, graph_sizes(graph, request.dims, {}), request.seed, request.libraries)
+    return Contender(request, graph, arrays, stored_commit(store, run), place.machine, place.measure_once)
