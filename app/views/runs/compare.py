@@ -76,7 +76,7 @@ class CompareView(QWidget):
         self.bisection = BisectStrip(look)
         for part in (self.bar, self.bisection):
             part.installEventFilter(self)
-        top = header(self.title, self.notes, self.again, self.bisect, words, self.stage, back).spare(words)
+        top = header(self.title, self.notes, self.again, self.bisect, words, self.stage, back).spaced().spare(words)
         full = QWidget()
         column(full, top, self.bisection, self.differs, self.split, self.method)
         empty = paragraph(
