@@ -50,6 +50,7 @@ class RecordsController(QObject):
         self._writes: set[int] = set()  # unanswered questions that change what was open when they were asked
         self._retired: list[Worker] = []  # which still do
         self._closed = False
+        self._moves = 0  # from one database to another
 
     @property
     def busy(self) -> bool:
@@ -117,9 +118,14 @@ class RecordsController(QObject):
         self._measure(BisectRequest(runs), f"Bisecting run {runs[1]}", good, "compare", told)
 
     def make_again(self, runs: tuple[int, int], pairs: int) -> None:
-        """Two runs made again, in turns, and compared."""
+        """Two runs made again, in turns, and compared, unless another database is open by then."""
+        before = self._moves
 
         def made(new: tuple[int, int]) -> None:
+            if before != self._moves:
+                words = f"runs {new[0]} and {new[1]} were made again, in the database that was open before"
+                self._messages.say("info", words, "compare")
+                return
             self.list_runs()
             self.compare(new)
 
@@ -157,6 +163,7 @@ class RecordsController(QObject):
 
     def forget(self) -> None:
         """The database has moved: a fresh process asks the new one."""
+        self._moves += 1
         self.leaving.emit()
         quick, self._quick = self._quick, None
         if quick is not None:

@@ -176,6 +176,20 @@ def test_compare_fails_a_ci_job_with_status_5(kernelglass, copy):
     assert kernelglass("compare", "4", "3", "--fail-if-slower", "5%", "--db", copy)[0] == 0
 
 
+def test_a_gate_that_cannot_tell_of_runs_on_a_card_that_is_not_here_says_so(kernelglass, copy):
+    from profiler.measure.machine import this_machine, with_card
+    from profiler.records import MeasuredRun, MeasureRequest
+    from profiler.store import open_store, writer
+
+    with open_store(copy) as store:
+        for level in (1000_000, 1200_000):
+            run = writer.begin_run(store, MeasureRequest("x", device="cuda:7"), with_card(this_machine(), {"name": "a"}))
+            times = tuple(level + i % 7 for i in range(60))
+            writer.finish_run(store, run, MeasuredRun("finished", times, (5,) * 12, conditions={"threads": 1}), 1)
+    status, _, err = kernelglass("compare", "3", "4", "--fail-if-slower", "25%", "--db", copy)
+    assert status == 6 and err.startswith("kernelglass: cannot tell whether run 4") and err.count("\n") == 1, err
+
+
 def test_report_writes_one_html_file(kernelglass, tmp_path):
     path = tmp_path / "r.html"
     assert kernelglass("report", "1", "-o", path) == (0, "", "")

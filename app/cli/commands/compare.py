@@ -21,7 +21,7 @@ from app.errors import CannotTell, CheckFailed
 from app.files import check_place
 
 if TYPE_CHECKING:
-    from profiler.analysis.comparison import Comparison
+    from profiler.analysis.comparison import Comparison, Side
     from profiler.store import Store
 
 
@@ -136,13 +136,9 @@ def _ending(comparison: Comparison, limit: float, unlike: bool) -> CheckFailed |
 def _more(store: Store, comparison: Comparison, ending: CannotTell, pairs: int) -> Comparison | None:
     """Both runs measured again in turns, for a gate that cannot tell from what is stored; None where that cannot be."""
     from compiler.errors import CompilerError
-    from profiler.measure.machine import machine_with
 
     runs = [side.run for side in comparison.sides if side.run is not None]
-    machines = {side.machine["fingerprint"] for side in comparison.sides}
-    near = [run for run in runs if "remote" not in run["conditions"]]
-    machines |= {machine_with(str(run["device"])).fingerprint for run in near}
-    if len(runs) != 2 or len(machines) > 1 or store.readonly:
+    if len(runs) != 2 or store.readonly or not all(_is_near(side) for side in comparison.sides):
         return None
     complain(f"{ending.message}; measuring both again, in turns", "note")
     try:
@@ -150,6 +146,19 @@ def _more(store: Store, comparison: Comparison, ending: CannotTell, pairs: int) 
     except CompilerError as error:
         complain(f"they cannot be measured again: {error.message}", "note")
         return None
+
+
+def _is_near(side: Side) -> bool:
+    """Whether a run can be made again where it was: on this machine, or on one behind a scheduler."""
+    from compiler.errors import CompilerError
+    from profiler.measure.machine import machine_with
+
+    assert side.run is not None
+    try:
+        here = machine_with(str(side.run["device"])).fingerprint
+    except CompilerError:  # the device it ran on is not here
+        here = ""
+    return "remote" in side.run["conditions"] or side.machine["fingerprint"] == here
 
 
 def _again(store: Store, runs: list[int], pairs: int) -> Comparison:

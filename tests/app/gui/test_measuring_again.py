@@ -63,6 +63,15 @@ def test_runs_of_a_database_that_was_left_are_not_those_of_the_same_numbers_here
         compared.messages.clear("compare")
 
 
+def test_what_ends_after_its_database_was_left_is_not_looked_for_in_the_new_one(qtbot, compared, tmp_path):
+    compared.comparison.measure_again()
+    compared.records.forget()
+    before = compared.state.comparison
+    qtbot.waitUntil(lambda: not compared.records.busy)
+    qtbot.waitUntil(lambda: "runs 3 and 4 were made again, in the database" in compared.comparison.view.bar.text)
+    assert compared.state.comparison is before
+
+
 def test_it_is_cancelled_as_any_measurement_is(qtbot, compared, tmp_path):
     compared.comparison.pairs = 50
     compared.comparison.measure_again()
