@@ -182,8 +182,9 @@ def test_a_gate_that_cannot_tell_of_runs_on_a_card_that_is_not_here_says_so(kern
     from profiler.store import open_store, writer
 
     with open_store(copy) as store:
+        machine = with_card(this_machine(), {"name": "a card"})
         for level in (1000_000, 1200_000):
-            run = writer.begin_run(store, MeasureRequest("x", device="cuda:7"), with_card(this_machine(), {"name": "a"}))
+            run = writer.begin_run(store, MeasureRequest("x", device="cuda:7"), machine)
             times = tuple(level + i % 7 for i in range(60))
             writer.finish_run(store, run, MeasuredRun("finished", times, (5,) * 12, conditions={"threads": 1}), 1)
     status, _, err = kernelglass("compare", "3", "4", "--fail-if-slower", "25%", "--db", copy)
