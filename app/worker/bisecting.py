@@ -8,7 +8,7 @@ from app.viewmodels.runs.bisecting import Bisected, BisectProgress, BisectReques
 
 def bisect_runs(request: BisectRequest, report: Report) -> Bisected:
     """Find the guilty fusion or pass of the second run, and what it does."""
-    from app.bisecting import EITHER, NothingToFind, search, subject_of, trial_words, why_not_slower
+    from app.stored.bisecting import EITHER, NothingToFind, search, subject_of, trial_words, why_not_slower
     from app.worker.pass_steps import PassSteps
     from profiler.bisecting import guilty_step
     from profiler.store import open_store

@@ -135,7 +135,7 @@ def _bisect(request: BisectRequest, report: Report) -> Bisected:
 
 
 def _again(request: AgainRequest, report: Report) -> tuple[int, int]:
-    from app.again import contenders
+    from app.stored.again import contenders
     from profiler.measure.in_turns import run_in_turns
     from profiler.store import open_store
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.bisecting import KINDS
 from app.cli import completing
 from app.cli.options import Finite, json_option, store_option
 from app.cli.output import print_json, say
 from app.errors import INTERRUPTED
+from app.stored.bisecting import KINDS
 from compiler.printable import printable
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def command(
 
     Half of them are left out at a time. Ctrl+C ends it with what is known by then.
     """
-    from app.bisecting import search, subject_of, trial_words, why_not_slower
+    from app.stored.bisecting import search, subject_of, trial_words, why_not_slower
     from profiler.store import open_store, queries
 
     with open_store(db, create=False) as store:

@@ -163,7 +163,7 @@ def _is_near(side: Side) -> bool:
 
 def _again(store: Store, runs: list[int], pairs: int) -> Comparison:
     """Make two stored runs again, in turns, keep the new ones and compare them; they are compared wherever they are."""
-    from app.again import contenders
+    from app.stored.again import contenders
     from profiler.analysis.compare import compare_runs
     from profiler.keeping import open_kept
     from profiler.measure.in_turns import turned
