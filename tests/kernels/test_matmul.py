@@ -124,6 +124,27 @@ def test_one_row_times_a_large_matrix(batch, n, k, what):
         np.testing.assert_array_equal(result, results[0])
 
 
+@pytest.mark.parametrize("batch, m, n, k", [((), 2, 4096, 520), ((), 3, 4099, 515), ((2,), 2, 4100, 520)])
+@pytest.mark.parametrize("what", ["plain", "fused", "bf16"])
+def test_a_few_rows_times_a_large_matrix(batch, m, n, k, what):
+    """Where threads share its rows, too, the result is the same with any number of them, whatever is fused in."""
+    kind = "bf16" if what == "bf16" else "f32"
+    with Graph("large", inputs=[TensorType("f32", (*batch, m, k)), TensorType(kind, (*batch, k, n))]) as graph:
+        x, w = graph.inputs
+        used = {"plain": w, "fused": ops.relu(w), "bf16": ops.cast(w, "f32")}[what]
+        graph.output(ops.tanh(x @ used) if what == "fused" else x @ used)
+    model = compile(graph)
+    rng = np.random.default_rng(0)
+    rows = (rng.standard_normal((*batch, m, k)) * k**-0.5).astype(np.float32)
+    matrix = rng.standard_normal((*batch, k, n)).astype(np.float32).astype(numpy_dtype(kind))
+    right = matrix.astype(np.float64)
+    expected = np.tanh(rows @ right.clip(0)) if what == "fused" else rows @ right
+    results = [model.execute(rows, matrix, threads=threads)[0] for threads in (1, 2, 3, 2)]
+    for result in results:
+        np.testing.assert_allclose(result, expected, rtol=0, atol=3e-5)
+        np.testing.assert_array_equal(result, results[0])
+
+
 @pytest.mark.parametrize("target", ["cpu", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("shapes", [[("M", 512), (512, 1024)], [("B", 70, 600), ("B", 600, 90)]], ids=str)
 def test_cutting_a_product_into_pieces_divides_without_a_look_at_signs(shapes, target):
