@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,18 +24,22 @@ from compiler.processes.messages import Refusal, refusal
 from compiler.temporary import temporary_folder
 from profiler.records import Ceiling, Machine, MeasuredRun, MeasureRequest
 
+if TYPE_CHECKING:
+    from profiler.measure.cpu.timing import Turn
+
 _DASKS = ("MALLOC_TRIM_THRESHOLD_", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "PYTHONHASHSEED")
 """Variables that Dask sets for its workers. A child that is timed finds what one of this machine's own finds."""
 
 
 _PAUSE = 2.0  # seconds between two words of progress
+_LOOK = 0.2  # seconds between two looks at whether anybody still wants it
 
 
 @dataclass(frozen=True, eq=False)
 class RemoteMeasure:
     """A run of a compiled model: the file and the inputs by the digests under which they were sent.
 
-    `brief` asks for times only, of one process.
+    `brief` asks for times only, of one process; `turns` for a block of calls only when told so (`answer_here`).
     """
 
     request: MeasureRequest
@@ -42,6 +48,7 @@ class RemoteMeasure:
     outputs: bool
     brief: bool
     folders: tuple[KernelFolder, ...] = ()
+    turns: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +118,8 @@ def measure_here(asked: bytes, topic: str) -> bytes:
             request = replace(task.request, artifact=str(path), libraries=tuple(written(task.folders)))
             graph = read_model(path).graph
             made = partial(measure_once, brief=True) if task.brief else measure
+            if task.turns:
+                made = partial(measure_once, brief=task.brief, turn=_turns_of(topic, worker.log_event, unwanted))
             with alone_here(unwanted):
                 outcome = made(
                     request, graph, arrays.arrays, outputs=task.outputs, cancelled=unwanted,
@@ -118,8 +127,36 @@ def measure_here(asked: bytes, topic: str) -> bytes:
                 )  # fmt: skip
         except CompilerError as error:
             return parcel(RemoteOutcome(MeasuredRun("failed", error=str(error)), error=refusal(error)))
+        finally:
+            _answers.pop(topic, None)
     error = None if outcome.error is None else refusal(outcome.error)
     return parcel(RemoteOutcome(outcome.result, outcome.outputs, outcome.output_types, error))
+
+
+_answers: dict[str, SimpleQueue[bool]] = {}
+"""What was answered to who waits for a turn in this process, by the topic of its events."""
+
+
+def answer_here(topic: str, more: bool) -> None:
+    """Whether there is one more block to time, and it may begin."""
+    if topic in _answers:
+        _answers[topic].put(more)
+
+
+def _turns_of(topic: str, tell: Callable[[str, object], object], unwanted: Callable[[], bool]) -> Turn:
+    """The turns of a run here, as whoever asked for it hands them out: an event asks, `answer_here` answers."""
+    _answers[topic] = answers = SimpleQueue()
+
+    def turn(clean: int) -> bool:
+        tell(topic, clean)
+        while not unwanted():
+            try:
+                return answers.get(timeout=_LOOK)
+            except Empty:
+                pass
+        return False
+
+    return turn
 
 
 def _seldom(tell: Callable[[str], None]) -> Callable[[str], None]:

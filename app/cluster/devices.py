@@ -7,12 +7,13 @@ comes back as the records that a run on this machine gives.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
@@ -37,6 +38,9 @@ from profiler.measure.commit import source_commit
 from profiler.measure.outcome import Outcome, with_conditions
 from profiler.model_records import compilation_record, compiled, stage_records
 from profiler.records import FAILED, INTERRUPTED, Ceiling, Machine, MeasuredRun, MeasureRequest
+
+if TYPE_CHECKING:
+    from profiler.measure.cpu.timing import Turn
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,9 +98,10 @@ class RemoteDevice:
     def measure_once(
         self, request: MeasureRequest, graph: Graph, arrays: Sequence[np.ndarray], *, texts: bool = False,
         outputs: bool = False, brief: bool = False, progress: Callable[[str], None] = lambda words: None,
-        cancelled: Callable[[], bool] = lambda: False,
+        cancelled: Callable[[], bool] = lambda: False, turn: Turn | None = None,
     ) -> Outcome:  # fmt: skip
-        """The same as one request, as `profiler.measure` does on this machine; `brief` asks for times only.
+        """The same as one request, as `profiler.measure` does on this machine; `brief` asks for times only, and `turn`
+        says when a block of calls may be timed.
 
         A lost connection, or worker, is an interrupted run.
         """
@@ -107,8 +112,8 @@ class RemoteDevice:
         record = compilation_record(made.model, request.source, made.took.seconds, request.libraries, made.took.imports)
         stages = tuple(stage_records(made.model)) if texts else ()
         progress("compiled")
-        asked = RemoteMeasure(request, "", "", outputs, brief)
-        found = self._measured(made.file, asked, arrays, progress, cancelled)
+        asked = RemoteMeasure(request, "", "", outputs, brief, turns=turn is not None)
+        found = self._measured(made.file, asked, arrays, progress, cancelled, turn)
         if isinstance(found, Lost):
             outcome = Outcome(MeasuredRun(INTERRUPTED, error=found.message), record, stages, error=found)
         else:
@@ -129,7 +134,7 @@ class RemoteDevice:
 
     def _measured(
         self, file: bytes, asked: RemoteMeasure, arrays: Sequence[np.ndarray], progress: Callable[[str], None],
-        cancelled: Callable[[], bool],
+        cancelled: Callable[[], bool], turn: Turn | None,
     ) -> RemoteOutcome | Lost:  # fmt: skip
         """Send what is missing there and have it measured."""
         topic = f"kernelglass-{uuid4().hex}"
@@ -139,7 +144,20 @@ class RemoteDevice:
             folders = tuple(kernel_folder(Path(folder)) for folder in asked.request.libraries)
             whole = parcel(replace(asked, model=code, inputs=inputs, folders=folders))
             said: SimpleQueue[str] = SimpleQueue()  # Dask tells it from a thread of its own; we tell it from ours
-            self.cluster.client.subscribe_topic(topic, lambda event: said.put(str(event[1])))
+            waiting: SimpleQueue[int | None] = SimpleQueue()
+
+            def hear(event: Any) -> None:
+                if turn is not None and isinstance(event[1], int):
+                    waiting.put(event[1])
+                else:
+                    said.put(str(event[1]))
+
+            def answer() -> None:
+                while turn is not None and (clean := waiting.get()) is not None:
+                    with suppress(UnavailableError):  # whoever waits for the task says so
+                        asked_of(self.cluster, self.worker, device_work.answer_here, topic, turn(clean))
+
+            self.cluster.client.subscribe_topic(topic, hear)
 
             def tell() -> None:
                 while not said.empty():
@@ -147,9 +165,12 @@ class RemoteDevice:
                 if cancelled():
                     raise Lost("it was cancelled")
 
+            answering = Thread(target=answer, name="turns", daemon=True)
+            answering.start()
             try:
                 return self._done(device_work.measure_here, whole, topic, meanwhile=tell)
             finally:
+                waiting.put(None)
                 self.cluster.client.unsubscribe_topic(topic)
         except Lost as error:
             return error

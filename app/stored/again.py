@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 @contextmanager
 def contenders(store: Store, runs: Sequence[int]) -> Iterator[tuple[Contender, Contender]]:
     """Both sides, for the time of the block: each is measured where its run was made."""
+    from app.cluster.places import is_elsewhere
     from app.sweep.places import place_of
     from profiler.measure.in_turns import stored_place
 
@@ -25,11 +26,15 @@ def contenders(store: Store, runs: Sequence[int]) -> Iterator[tuple[Contender, C
         places = {name: stack.enter_context(place_of(name)) for name in dict.fromkeys(names)}
         if len({place.device for place in places.values()}) > 1:
             raise ExecutionError("these runs are of different devices, which cannot take turns")
-        first, second = (_contender(store, run, name, places[name]) for run, name in zip(runs, names, strict=True))
+        # Two runs of one worker would wait for each other: it does one thing at a time.
+        by_rounds = sum(is_elsewhere(name) for name in names) < 2
+        first, second = (
+            _contender(store, run, name, places[name], by_rounds) for run, name in zip(runs, names, strict=True)
+        )
         yield first, second
 
 
-def _contender(store: Store, run: int, name: str, place: Place) -> Contender:
+def _contender(store: Store, run: int, name: str, place: Place, by_rounds: bool) -> Contender:
     from app.cluster.places import is_elsewhere
     from app.inputs import graph_sizes, random_inputs
     from profiler.measure.in_turns import Contender, stored_commit, stored_contender
@@ -38,4 +43,5 @@ def _contender(store: Store, run: int, name: str, place: Place) -> Contender:
     if is_elsewhere(name) and place.target != request.options.target:
         raise UnavailableError(f"run {run} is compiled for {request.options.target}; {name} is {place.target} now")
     arrays = random_inputs(graph, graph_sizes(graph, request.dims, {}), request.seed, request.libraries)
-    return Contender(request, graph, arrays, stored_commit(store, run), place.machine, place.measure_once)
+    commit = stored_commit(store, run)
+    return Contender(request, graph, arrays, commit, place.machine, place.measure_once, by_rounds)

@@ -6,7 +6,7 @@ kernels of the same graph, those that share nodes are put together and their tim
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -32,10 +32,10 @@ def compare_runs(store: Store, runs: Sequence[int]) -> Comparison:
         raise ExecutionError("comparing takes at least two runs")
     sides = tuple(_run_side(store, run) for run in runs)
     times = [_Times(store, side) for side in sides]
-    turns = [_in_turns(sides[0], side) for side in sides]
+    turns = [_turns(sides[0], side) for side in sides]
     verdicts = (
         None,
-        *(compare_times(times[0].whole, t.whole, turns=turn) for t, turn in zip(times[1:], turns[1:])),
+        *(compare_times(times[0].whole, t.whole, **turn) for t, turn in zip(times[1:], turns[1:])),
     )
     kernels = _kernels(store, sides, times, turns)
     taken = [(t.summary, len(t.blocks)) for t in times]
@@ -49,10 +49,12 @@ def compare_runs(store: Store, runs: Sequence[int]) -> Comparison:
     )  # fmt: skip
 
 
-def _in_turns(a: Side, b: Side) -> bool:
-    """Whether two runs were measured alternately, process by process."""
-    sessions = [side.run["conditions"].get("turns", {}).get("session") if side.run else None for side in (a, b)]
-    return sessions[0] is not None and sessions[0] == sessions[1]
+def _turns(a: Side, b: Side) -> dict[str, bool]:
+    """Whether two runs were measured alternately, process by process, and whether those took turns block by block: as
+    what compares them takes it."""
+    said = [side.run["conditions"].get("turns", {}) if side.run else {} for side in (a, b)]
+    turns = "session" in said[0] and said[0]["session"] == said[1].get("session")
+    return {"turns": turns, "rounds": turns and all(each.get("rounds", False) for each in said)}
 
 
 def compare_compilations(store: Store, compilations: Sequence[int]) -> Comparison:
@@ -149,7 +151,7 @@ def _facts(side: Side) -> dict[str, str]:
 
 
 def _kernels(
-    store: Store, sides: Sequence[Side], times: Sequence[_Times] | None, turns: Sequence[bool]
+    store: Store, sides: Sequence[Side], times: Sequence[_Times] | None, turns: Sequence[Mapping[str, bool]]
 ) -> tuple[KernelComparison, ...]:
     tables = [queries.kernels(store, s.compilation["id"]) if s.compilation else [] for s in sides]
     indexes = [queries.stage_index(store, s.compilation["id"]) if s.compilation else {} for s in sides]
@@ -166,7 +168,9 @@ def _kernels(
     return tuple(found)
 
 
-def _kernel_verdicts(taken: Sequence[Sequence[Times | None]], turns: Sequence[bool]) -> list[list[Verdict | None]]:
+def _kernel_verdicts(
+    taken: Sequence[Sequence[Times | None]], turns: Sequence[Mapping[str, bool]]
+) -> list[list[Verdict | None]]:
     """Every kernel of every side against side 0; the kernels of one side are a family."""
     found: list[list[Verdict | None]] = [[None] * len(turns) for _ in taken]
     for side in range(1, len(turns)):
@@ -175,7 +179,7 @@ def _kernel_verdicts(taken: Sequence[Sequence[Times | None]], turns: Sequence[bo
             first, other = row[0], row[side]
             if first is not None and other is not None:
                 pairs[number] = first, other
-        for number, verdict in zip(pairs, compare_family(list(pairs.values()), turns=turns[side])):
+        for number, verdict in zip(pairs, compare_family(list(pairs.values()), **turns[side])):
             found[number][side] = verdict
     return found
 

@@ -61,6 +61,20 @@ class Times:
         return log_medians([found if steady else part for part, found, steady in every])
 
     @cached_property
+    def rounds(self) -> list[np.ndarray]:
+        """Of each process, the logarithm of what a call needs in each of its blocks; NaN where none was undisturbed."""
+        found: list[np.ndarray] = []
+        if len(self.parts) != len(self.processes):
+            return found
+        sizes = iter(self.blocks)
+        for part, share, count in zip(self.parts, self._shares, self.processes):
+            ends = np.cumsum([next(sizes) for _ in range(count)])[:-1]
+            blocks = zip(np.split(part, ends), np.split(share, ends))
+            clean = [values[shares <= CLEAN] for values, shares in blocks]
+            found.append(np.array([log_medians([values])[0] if values.size else math.nan for values in clean]))
+        return found
+
+    @cached_property
     def own_logs(self) -> np.ndarray:
         """The same, but of a disturbed process the processor time that a thread had for a call.
 

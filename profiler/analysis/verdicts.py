@@ -4,7 +4,8 @@ What decides is how processes that run the same code differ, each by its undistu
 chosen percentage. Three ways, by what was measured:
 
 - *In turns*: both sides were measured alternately, in pairs whose order was drawn. Whatever drifts, drifts for both.
-  An exact sign-flip test of the pairs, and the signed-rank interval of their ratios, which is exact as well.
+  An exact sign-flip test of the pairs, and the signed-rank interval of their ratios, which is exact as well. Where the
+  processes of a pair took turns block by block, its ratio is the middle of those of their blocks.
 - *Process by process*: each run has processes enough for an exact permutation test, in which every process counts once.
   Runs are made at different times, though, and a machine drifts: the interval has that in it, and the runs must lie
   further apart than the processes of either lie among themselves (the outermost tenths aside).
@@ -36,6 +37,7 @@ DRIFT = 0.005
 WIDEST = 0.20
 """How far an interval may reach from 1 for `no difference` to be worth saying."""
 _RESAMPLES = 1000
+_LEAST_ROUNDS = 3
 
 FASTER, SLOWER, SAME, CANNOT_TELL = "faster", "slower", "no measurable difference", "cannot tell"
 TURNS, PROCESSES, FEW = "turns", "processes", "few processes"
@@ -108,29 +110,35 @@ def stated(methods: Sequence[str]) -> str:
     return "; ".join([*chosen, f"{ends}, which may reach {WIDEST:.0%} from 1 for no difference to be stated"])
 
 
-def compare_family(pairs: Sequence[tuple[Times, Times]], *, turns: bool = False, seed: int = 0) -> list[Verdict]:
-    """A verdict for each (A, B); all of them are of the same two runs. The same times give the same verdicts."""
+def compare_family(
+    pairs: Sequence[tuple[Times, Times]], *, turns: bool = False, rounds: bool = False, seed: int = 0
+) -> list[Verdict]:
+    """A verdict for each (A, B); all of them are of the same two runs. The same times give the same verdicts.
+
+    `turns` tells that processes were measured in pairs, `rounds` that those of a pair took turns block by block.
+    """
     if not pairs:
         return []
     method = method_of(*pairs[0], turns)
     if method == FEW:
         return [_few(a, b, len(pairs), seed) for a, b in pairs]
-    return (_in_turns if method == TURNS else _by_processes)(pairs, seed)
+    return _in_turns(pairs, rounds, seed) if method == TURNS else _by_processes(pairs, seed)
 
 
-def compare_times(a: Times, b: Times, *, turns: bool = False, seed: int = 0) -> Verdict:
+def compare_times(a: Times, b: Times, *, turns: bool = False, rounds: bool = False, seed: int = 0) -> Verdict:
     """Whether B is faster or slower than A, asked for one thing alone."""
-    return compare_family([(a, b)], turns=turns, seed=seed)[0]
+    return compare_family([(a, b)], turns=turns, rounds=rounds, seed=seed)[0]
 
 
-def _in_turns(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdict]:
+def _in_turns(pairs: Sequence[tuple[Times, Times]], rounds: bool, seed: int) -> list[Verdict]:
     """Pairs of which both processes are steady, if those are enough; otherwise all, whose disturbance is alike."""
     both = np.logical_and.reduce([a.steady & b.steady for a, b in pairs])
     steady = _pairs_tell(int(both.sum()))
     kept = both if steady else np.ones(len(both), bool)
     blind = [not steady and _is_drowned(a, b) for a, b in pairs]
     plain = [steady or one for one in blind]
-    changes = np.stack([_metric(b, p)[kept] - _metric(a, p)[kept] for (a, b), p in zip(pairs, plain)], axis=1)
+    by_rounds = rounds and steady
+    changes = np.stack([_changes(a, b, p, by_rounds)[kept] for (a, b), p in zip(pairs, plain)], axis=1)
     chances = step_down(sign_flips(changes, seed))  # [pairs, questions]
     found = []
     for (a, b), p, change, lost in zip(pairs, chances, changes.T, blind):
@@ -142,6 +150,20 @@ def _in_turns(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdict]:
             _verdict(middle, (low, high), float(p), TURNS, _WIDE, _QUIET, seen=seen, waits=_waits(a, b), doubt=doubt)
         )
     return found
+
+
+def _changes(a: Times, b: Times, steady: bool, rounds: bool) -> np.ndarray:
+    """How much B's process takes longer than A's in each pair: in the middle of their rounds, where there are some in
+    which both were undisturbed, else by all that each of them did."""
+    changes = _metric(b, steady) - _metric(a, steady)
+    if rounds:
+        for at, (ones, twos) in enumerate(zip(a.rounds, b.rounds)):
+            count = min(len(ones), len(twos))
+            each = twos[:count] - ones[:count]
+            each = each[~np.isnan(each)]
+            if len(each) >= _LEAST_ROUNDS:
+                changes[at] = np.median(each)
+    return changes
 
 
 def _by_processes(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdict]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from profiler.measure.cpu import measuring as cpu
 from profiler.measure.outcome import Outcome, with_conditions
 from profiler.measure.processes import measure_in_processes
 from profiler.records import MeasureRequest
+
+if TYPE_CHECKING:
+    from profiler.measure.cpu.timing import Turn
 
 Progress = Callable[[str], None]
 
@@ -38,12 +42,15 @@ def measure(
 def measure_once(
     request: MeasureRequest, graph: Graph, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
     brief: bool = False, progress: Progress = lambda words: None, cancelled: Callable[[], bool] = lambda: False,
+    turn: Turn | None = None,
 ) -> Outcome:  # fmt: skip
-    """Measure in one child process, whatever number of them the request asks for; `brief` asks for times only."""
+    """Measure in one child process, whatever number of them the request asks for; `brief` asks for times only. On a CPU
+    `turn` says when a block of calls may be timed."""
     if request.device == "cpu":
         return cpu.measure_once(
-            request, graph, arrays, texts=texts, outputs=outputs, brief=brief, progress=progress, cancelled=cancelled
-        )
+            request, graph, arrays, texts=texts, outputs=outputs, brief=brief, progress=progress, cancelled=cancelled,
+            turn=turn,
+        )  # fmt: skip
     from profiler.measure.cuda.measuring import measure_cuda_once
 
     return measure_cuda_once(request, graph, arrays, texts=texts, brief=brief, progress=progress, cancelled=cancelled)

@@ -73,9 +73,9 @@ _CONDITIONS = {
     "load": [NUMBER], "load_after": [NUMBER], "cores": COUNT, "megahertz": Maybe(NUMBER), "governor": Maybe(TEXT),
     "notes": [TEXT], "threads": Maybe(COUNT), "buffer_sets": COUNT, "interval_reached": FLAG,
     "lost_share": Maybe(NUMBER), "disturbed_calls": Maybe(COUNT), "each_process": [Every(object)], "blocks": [COUNT],
-    "processes": [COUNT], "turns": {"session": TEXT, "first": [COUNT]}, "device": Every(object), "phase": TEXT,
-    "call": COUNT, "check": {"ok": FLAG, "lines": [TEXT]}, "nice": WHOLE_NUMBER, "affinity": [COUNT], "pinned": [COUNT],
-    "commit": TEXT, "sweep": _SWEEP,
+    "processes": [COUNT], "turns": {"session": TEXT, "first": [COUNT], "rounds": FLAG}, "device": Every(object),
+    "phase": TEXT, "call": COUNT, "check": {"ok": FLAG, "lines": [TEXT]}, "nice": WHOLE_NUMBER, "affinity": [COUNT],
+    "pinned": [COUNT], "commit": TEXT, "sweep": _SWEEP,
 }  # fmt: skip
 _BLOCK = {
     "name": TEXT, "offset": COUNT, "size": COUNT, "first": COUNT, "last": COUNT, "reuses": Maybe(TEXT),

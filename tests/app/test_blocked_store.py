@@ -34,7 +34,7 @@ class Lock:
     """Another program that writes and does not end."""
 
     def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
 
     def take(self) -> None:
         self._connection.execute("BEGIN IMMEDIATE")

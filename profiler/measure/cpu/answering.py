@@ -24,7 +24,7 @@ from profiler.sampled import Sampling
 if TYPE_CHECKING:
     from compiler.model import Model
     from profiler.measure.cpu.native import BoundProgram
-    from profiler.measure.cpu.timing import Timing
+    from profiler.measure.cpu.timing import Timing, Turn
 
 STARTING, COMPILING, PREPARING, PROBING, TIMING, SAMPLING, DONE = range(7)
 PHASES = ("starting", "compiling", "preparing", "making the first call", "timing", "sampling", "finishing")
@@ -36,7 +36,7 @@ SHARED_BYTES = 8 * (PLACES_WORD + WORDS_PER_PLACE * 1024)
 @dataclass(frozen=True, eq=False)
 class Measure:
     """What is asked: compile a graph and run it on arrays. `texts` asks for the IR of all stages, `outputs` for what
-    the first call gives; `brief` for times only."""
+    the first call gives; `brief` for times only; `turns` for a block only when told that it is its turn."""
 
     request: MeasureRequest
     graph: GraphDocument
@@ -44,6 +44,21 @@ class Measure:
     texts: bool = False
     outputs: bool = False
     brief: bool = False
+    turns: bool = False
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The process waits for its turn: it has so many undisturbed calls."""
+
+    clean: int
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether there is one more block to time, and it may begin."""
+
+    more: bool
 
 
 @dataclass(frozen=True)
@@ -72,8 +87,8 @@ class Block:
     number: int
 
 
-KNOWN = named(Measure)
-ANSWERS = named(Compiled, StageRecord, Probed, Block, MeasuredRun, Sampling, Refusal)
+KNOWN = named(Measure, Answer)
+ANSWERS = named(Compiled, StageRecord, Probed, Block, Waiting, MeasuredRun, Sampling, Refusal)
 
 
 def serve(channel: Channel, page: str) -> None:
@@ -111,7 +126,7 @@ class _Shared:
 
 def _work(channel: Channel, shared: _Shared) -> None:
     asked: Measure = channel.receive().value
-    request, brief, outputs = asked.request, asked.brief, asked.outputs
+    request, brief, outputs, turns = asked.request, asked.brief, asked.outputs, asked.turns
     given = list(asked.arrays)
     _limit_memory(request.memory_limit)
     shared.phase(COMPILING)
@@ -120,7 +135,7 @@ def _work(channel: Channel, shared: _Shared) -> None:
     shared.phase(PREPARING)
     arrays = [np.array(array) for array in given]
     given.clear()  # what was mapped to get here is given back before anything is measured
-    _run(channel, request, model, arrays, shared, keep_outputs=outputs, brief=brief)
+    _run(channel, request, model, arrays, shared, keep_outputs=outputs, brief=brief, turns=turns)
     shared.phase(DONE)
 
 
@@ -149,7 +164,7 @@ def _compile(asked: Measure, channel: Channel) -> Model:
 
 def _run(
     channel: Channel, request: MeasureRequest, model: Model, arrays: list[np.ndarray], shared: _Shared, *,
-    keep_outputs: bool, brief: bool,
+    keep_outputs: bool, brief: bool, turns: bool,
 ) -> None:  # fmt: skip
     from compiler.graph.dtypes import from_numpy
     from profiler.analysis.memory import memory_record
@@ -183,7 +198,7 @@ def _run(
         hardware.start()
         timing = time_program(
             bound, len(copies), repeat=request.repeat, width=request.width, budget=request.budget,
-            report=lambda block: channel.send(Block(block)),
+            report=lambda block: channel.send(Block(block)), turn=_turns_of(channel) if turns else None,
         )  # fmt: skip
     counted = [*hardware.stop(), *usage.stop()]
     resident["after"] = tree_bytes(os.getpid())
@@ -203,6 +218,17 @@ def _run(
         channel.send(Block(SAMPLED_BLOCK))
         with pinned(bound.threads, request.pin):
             channel.send(sample_launches(model, copies, bound.threads, launches, shared.watch, bound.made))
+
+
+def _turns_of(channel: Channel) -> Turn:
+    """The turns of this process, as whoever asked hands them out."""
+
+    def turn(clean: int) -> bool:
+        channel.send(Waiting(clean))
+        answer: Answer = channel.receive().value
+        return answer.more
+
+    return turn
 
 
 def _conditions(before: dict[str, Any], timing: Timing, bound: BoundProgram) -> dict[str, Any]:

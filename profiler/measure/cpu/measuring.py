@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,14 +34,19 @@ from profiler.measure.cpu.answering import (
     SHARED_BYTES,
     TIMING,
     WORDS_PER_PLACE,
+    Answer,
     Block,
     Compiled,
     Measure,
     Probed,
+    Waiting,
 )
 from profiler.measure.outcome import Outcome
 from profiler.records import FAILED, INTERRUPTED, MeasuredRun, MeasureRequest, StageRecord
 from profiler.sampled import Sampling
+
+if TYPE_CHECKING:
+    from profiler.measure.cpu.timing import Turn
 
 _FAREWELL_SECONDS = 5.0
 CANCELLED, TIME_LIMIT = "cancelled", "time limit"
@@ -68,13 +74,14 @@ class _Received:
 def measure_once(
     request: MeasureRequest, graph: Graph, arrays: Sequence[np.ndarray], *, texts: bool = False, outputs: bool = False,
     brief: bool = False, progress: Callable[[str], None] = lambda words: None,
-    cancelled: Callable[[], bool] = lambda: False,
+    cancelled: Callable[[], bool] = lambda: False, turn: Turn | None = None,
 ) -> Outcome:  # fmt: skip
     """Compile `graph` and run it on `arrays` in one child process. `texts` asks for the IR of all stages.
 
-    `brief` asks for times only: what is known of the compilation and of each launch is then left out.
+    `brief` asks for times only: what is known of the compilation and of each launch is then left out. With `turn`, the
+    child times a block of calls whenever it is its turn, and otherwise waits.
     """
-    asked = Measure(request, document_of(graph), tuple(arrays), texts, outputs, brief)
+    asked = Measure(request, document_of(graph), tuple(arrays), texts, outputs, brief, turn is not None)
     wait = Wait(monotonic() + request.time_limit, cancelled)
     received = _Received(sampled=request.sample and not brief)
     with memory_file() as file:
@@ -88,20 +95,26 @@ def measure_once(
             raise ExecutionError(f"no process to measure in can be started: {error.strerror or error}") from None
         ended = CANCELLED  # also when we are interrupted ourselves
         try:
-            ended = _receive(child, asked, received, wait, progress)
+            ended = _receive(child, asked, received, wait, progress, turn)
         finally:
             status = child.end(0.0 if ended else _FAREWELL_SECONDS)
     where = _where(np.frombuffer(bytes(page), np.int64), received.compiled.calls)
     return _outcome(where, request, received, status, ended, child.last_words)
 
 
-def _receive(child: Child, asked: Measure, received: _Received, wait: Wait, progress: Callable[[str], None]) -> str:
+def _receive(
+    child: Child, asked: Measure, received: _Received, wait: Wait, progress: Callable[[str], None], turn: Turn | None
+) -> str:
     """Hand the request over and read records until the child is done; why we have to end it, or empty."""
     try:
         with suppress(ConnectionError):  # it died before it read all of it, which reading tells
             child.channel.send(asked, wait=wait)
         while not received.done:
-            _take(received, child.channel.receive(wait), progress)
+            message = child.channel.receive(wait)
+            if turn is not None and isinstance(message.value, Waiting):
+                child.channel.send(Answer(turn(message.value.clean)), wait=wait)
+            else:
+                _take(received, message, progress)
     except EOFError:
         pass
     except Unreadable:  # a kernel wrote over the child's memory: the run has failed

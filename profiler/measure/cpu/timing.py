@@ -25,9 +25,8 @@ BLOCKS = 12
 MOST_BLOCKS = 200
 MOST_SAMPLES = 20_000
 MOST_SETS = 64
-_UNDISTURBED = 6
-"""Calls that lost no processor time and are waited for, until the budget is spent `_PATIENCE` times over and the
-seconds of `_LEAST_PATIENCE` are too."""
+UNDISTURBED = 6
+"""Calls that lost no processor time and are waited for, as long as there is `patience`."""
 _PATIENCE, _LEAST_PATIENCE = 4, 2.0
 _TOGETHER = 64
 _APART = 10e-3
@@ -38,6 +37,15 @@ _LONG_BLOCK = 0.05
 _WARM_SECONDS = 0.05
 _CLOCK_SECONDS = 100e-6
 """How far apart the clock of processor time is read: it costs up to a microsecond, so this is one percent of it."""
+
+
+Turn = Callable[[int], bool]
+"""Whether there is one more block to time, said when it may begin; it is told how many undisturbed calls there are."""
+
+
+def patience(budget: float) -> float:
+    """Seconds within which undisturbed calls are waited for: the budget some times over, and no less than a little."""
+    return max(_PATIENCE * budget, _LEAST_PATIENCE)
 
 
 @dataclass(frozen=True)
@@ -73,9 +81,10 @@ def _copy(array: np.ndarray) -> np.ndarray:
 
 def time_program(
     bound: BoundProgram, sets: int, *, repeat: int | None, width: float, budget: float,
-    report: Callable[[int], None] = lambda block: None,
+    report: Callable[[int], None] = lambda block: None, turn: Turn | None = None,
 ) -> Timing:  # fmt: skip
-    """Time a bound program: `repeat` calls exactly, or as many as it takes for the interval to be `width` or less."""
+    """Time a bound program: `repeat` calls exactly, or as many as it takes for the interval to be `width` or less; or a
+    block whenever it is its `turn`, until there is none."""
     per_call = _warm_up(bound, budget)
     every = math.ceil(_CLOCK_SECONDS / per_call)
     whole: list[np.ndarray] = []
@@ -103,10 +112,15 @@ def time_program(
         return whole[-1]
 
     size, begun = block_size(per_call, budget), perf_counter()
-    reached = in_blocks(block, size, repeat=repeat, width=width, budget=budget)
-    longest = max(_PATIENCE * budget, _LEAST_PATIENCE)
-    while repeat is None and perf_counter() - begun < longest and len(whole) < MOST_BLOCKS:
-        if _clean_calls(lost, whole) >= _UNDISTURBED:
+    if turn is not None:
+        while turn(_clean_calls(lost, whole)):
+            block(size)
+        reached = known_well_enough(whole, width)
+    else:
+        reached = in_blocks(block, size, repeat=repeat, width=width, budget=budget)
+    longest = patience(budget)
+    while turn is None and repeat is None and perf_counter() - begun < longest and len(whole) < MOST_BLOCKS:
+        if _clean_calls(lost, whole) >= UNDISTURBED:
             break
         block(size)  # other programs left hardly a call alone, and such calls are what runs are compared by
     joined = np.concatenate(traces)
