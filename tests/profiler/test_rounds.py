@@ -7,6 +7,7 @@ import itertools
 import threading
 import time
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import profiled_graphs as graphs
@@ -16,6 +17,7 @@ from compiler.errors import ExecutionError
 from profiler.analysis.undisturbed import Times
 from profiler.analysis.verdicts import CANNOT_TELL, SAME, SLOWER, compare_times
 from profiler.measure.in_turns import Contender, run_in_turns
+from profiler.measure.measuring import measure_once
 from profiler.measure.outcome import Outcome
 from profiler.measure.rounds import ROUNDS, measured_by_rounds
 from profiler.records import FINISHED, MeasuredRun, MeasureRequest
@@ -99,8 +101,8 @@ def taken(rng: np.random.Generator, speeds: list[np.ndarray], slower: float) -> 
 
 @pytest.mark.parametrize(("slower", "expected"), [(1.0, SAME), (1.03, SLOWER)])
 def test_a_machine_that_is_fast_for_a_while_and_slow_for_a_while(slower, expected):
-    """For about half of the rounds it takes one and a half times as long, and in a fifth of them only one side does: the
-    middle of a process lies here or there, that of the rounds does not."""
+    """It takes one and a half times as long in half of the rounds, and in a tenth of them for one side alone: where the
+    middle of a process lies is chance, that of the rounds is not."""
     rng = np.random.default_rng(5)
     found: Counter[str] = Counter()
     for _ in range(20):
@@ -118,3 +120,29 @@ def test_processes_one_after_the_other_cannot_be_told_apart_on_such_a_machine():
     rng = np.random.default_rng(6)
     one, two = ([_stretches(rng) for _ in range(8)] for _ in range(2))
     assert compare_times(taken(rng, one, 1.0), taken(rng, two, 1.0), turns=True).verdict == CANNOT_TELL
+
+
+def test_a_side_that_fails_before_its_first_turn_is_the_one_that_is_named(tmp_path):
+    arrays = [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
+    fine = Contender(MeasureRequest("two", budget=0.4), graphs.two_kernels(), arrays)
+    broken = replace(fine, arrays=arrays[:1])
+    for sides, name in (((fine, broken), "the second"), ((broken, fine), "the first")):
+        with open_store(tmp_path / "t.db") as store, pytest.raises(ExecutionError, match=f"{name} run failed: "):
+            run_in_turns(store, sides, 1)
+
+
+def test_time_that_others_have_does_not_count(tmp_path):
+    """A limit of three seconds, of which each side waits for more: the other takes that long to begin."""
+    arrays = [graphs.array(64, 64), graphs.array(64, 64, seed=1)]
+    fine = Contender(MeasureRequest("two", budget=0.2, time_limit=3.0), graphs.two_kernels(), arrays)
+
+    def late(*given, turn, **options):
+        def slow_turn(clean: int) -> bool:
+            time.sleep(0 if clean else 3.5)
+            return turn(clean)
+
+        return measure_once(*given, turn=slow_turn, **options)
+
+    with open_store(tmp_path / "t.db") as store:
+        runs = run_in_turns(store, (fine, replace(fine, measure_once=late)), 1)
+        assert [queries.run_row(store, run)["status"] for run in runs] == [FINISHED] * 2

@@ -112,7 +112,11 @@ def _receive(
         while not received.done:
             message = child.channel.receive(wait)
             if turn is not None and isinstance(message.value, Waiting):
-                child.channel.send(Answer(turn(message.value.clean)), wait=wait)
+                begun = monotonic()
+                more = turn(message.value.clean)
+                if wait.until is not None:  # while others have their turn, its time does not run
+                    wait = replace(wait, until=wait.until + monotonic() - begun)
+                child.channel.send(Answer(more), wait=wait)
             else:
                 _take(received, message, progress)
     except EOFError:
