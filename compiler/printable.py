@@ -20,7 +20,10 @@ _HIDDEN_IN_LINES = re.compile(_HIDDEN.pattern.replace("\x00-\x1f", "\x00-\x08\x0
 
 def printable(words: object) -> str:
     """Words on one line, with whatever would not be seen, or would be obeyed, shown as an escape."""
-    return _HIDDEN.sub(_shown, str(words))
+    text = str(words)
+    if text.isascii() and text.isprintable():  # what nearly all of them are, by the hundreds
+        return text
+    return _HIDDEN.sub(_shown, text)
 
 
 def printable_lines(text: str) -> str:

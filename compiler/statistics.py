@@ -63,7 +63,7 @@ def funnel_by_kernel(
 
 
 def _steps(passes: Sequence[PassRecord], elaborated: int | None) -> list[StageFigures]:
-    timed = [record for record in passes if not _is_within(record.stage)]
+    timed = _timed(passes)
     total = sum(record.seconds for record in timed)
     by_stage: dict[str, list[PassRecord]] = {stage: [] for stage in TIMED_STAGES}
     for record in timed:
@@ -151,7 +151,7 @@ def _moments(
     passes: Sequence[PassRecord], whole: float, imports: Sequence[tuple[float, float]]
 ) -> tuple[np.ndarray, dict[str, np.ndarray], np.ndarray]:
     """The time cut where anything begins or ends: how long each piece is, which stages ran in it, what was loaded."""
-    timed = [record for record in passes if not _is_within(record.stage)]
+    timed = _timed(passes)
     spans = np.array([(r.start, r.start + r.seconds) for r in timed] or np.zeros((0, 2)), float)
     loads = np.array([(start, start + seconds) for start, seconds in imports] or np.zeros((0, 2)), float)
     end = max(whole, float(spans[:, 1].max()) if len(spans) else 0.0)
@@ -179,9 +179,11 @@ def _stretches(kinds: np.ndarray) -> list[tuple[int, int]]:
     return list(itertools.pairwise(cuts))
 
 
-def _is_within(stage: str) -> bool:
-    """Whether the time of a stage is part of another's already."""
-    return stage in STAGE_TABLE and bool(STAGE_TABLE[stage].within)
+def _timed(passes: Sequence[PassRecord]) -> list[PassRecord]:
+    """Those whose time is no part of another's already."""
+    stages = dict.fromkeys(record.stage for record in passes)
+    within = {stage for stage in stages if stage in STAGE_TABLE and STAGE_TABLE[stage].within}
+    return [record for record in passes if record.stage not in within]
 
 
 def _left(records: Iterable[PassRecord], size: str) -> int | None:

@@ -227,11 +227,13 @@ def _ir_track(rows: list[PassRecord]) -> tuple[Track, ...]:
     if not known:
         return ()
     parts: dict[str, int] = {}
+    total = 0  # added up as they come: the sum of hundreds of kernels after each of thousands of passes would be felt
     times, values = [], []
     for row in known:
+        total += row.bytes_after - parts.get(row.kernel, 0)
         parts[row.kernel] = row.bytes_after
         times.append(row.start + row.seconds)
-        values.append(float(sum(parts.values())))
+        values.append(float(total))
     end = max(row.start + row.seconds for row in rows)
     note = "of each kernel, what the last pass that counted it left"
     return (Track("IR", np.array([*times, max(end, times[-1])]), np.array(values), note),)
