@@ -56,10 +56,19 @@ def test_the_sides_are_level():
     assert [side.document.line(4) for side in (one, other)] == ["d", "d"]
 
 
+def seconds_of_a_loop() -> float:
+    """Processor time of three million additions: a fifth of a second on an ordinary processor that is not shared."""
+    start, total = time.process_time(), 0
+    for number in range(3_000_000):
+        total += number
+    return time.process_time() - start
+
+
 def test_twenty_thousand_lines_are_compared_within_a_second():
     before = [f"%{i} = arith.addi %{max(i - 1, 0)}, %{max(i - 3, 0)}" for i in range(20_000)]
     after = [f"%{i} = arith.addi %{max(i - 1, 0)}, %{max(i - 3, 0)}" for i in range(19_999)]
     start = time.process_time()
     diff = diff_documents(document(*before), document(*after))
-    assert time.process_time() - start < 1
+    took = time.process_time() - start
+    assert took < max(1.0, 3 * seconds_of_a_loop()), "a second; on a processor that is far slower, a few such loops"
     assert diff.came + diff.went < 10
