@@ -69,9 +69,10 @@ def compile_again(row: dict) -> Model:
 
     from compiler.importers.mlir_text import parse_graph
     from compiler.options import CompileOptions
+    from compiler.processes.known_types import readable
 
     options = dict(row["options"])
     libraries = options.pop("libraries", ())
     columns = {name: row[name] for name in ("target", "flow", "opt_level", "debug")}
-    chosen = msgspec.convert(options | columns, CompileOptions)
+    chosen = msgspec.convert(options | columns, readable(CompileOptions))
     return compiled(parse_graph(row["graph_text"], row["source"]), chosen, libraries)[0]

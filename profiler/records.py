@@ -235,13 +235,15 @@ def request_from_json(text: str) -> MeasureRequest:
     """The request behind a line of JSON; anything else is a ParseError."""
     import msgspec
 
+    from compiler.processes.known_types import readable
+
     try:
         found = dict(json.loads(text))
         options = {name: found.pop(name) for name in _KEPT_OPTIONS if name in found}
         unknown = set(found) - {f.name for f in fields(MeasureRequest)} | {"options"} & set(found)
         if unknown:
             raise ParseError(f"a run request has no field {', '.join(sorted(unknown))}")
-        return msgspec.convert({**found, "options": options}, MeasureRequest)
+        return msgspec.convert({**found, "options": options}, readable(MeasureRequest))
     except (ValueError, TypeError, msgspec.MsgspecError) as error:
         raise ParseError(f"not a run request: {error}") from None
 

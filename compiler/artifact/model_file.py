@@ -25,6 +25,7 @@ from compiler.errors import CompilerError, ExecutionError, ParseError, Unavailab
 from compiler.graph.dtypes import from_numpy, numpy_dtype
 from compiler.graph.graph import Graph
 from compiler.options import CompileOptions
+from compiler.processes.known_types import readable
 from compiler.targets.target import Target
 
 MAGIC = b"KGX\r\n\x1a\n\0"
@@ -111,7 +112,7 @@ def write_model(
         length = len(text)
         text, end = document(_HEAD.size + length)
     head = _HEAD.pack(MAGIC, VERSION, 0, end, len(text), hashlib.blake2b(text, digest_size=32).digest())
-    sections = msgspec.msgpack.decode(text, type=Document).sections
+    sections = msgspec.msgpack.decode(text, type=readable(Document)).sections
     _write(Path(path), head + text, [(s.offset, c) for s, c in zip(sections, contents, strict=True) if not s.path], end)
 
 
@@ -164,7 +165,8 @@ def read_model(path: str | os.PathLike[str], target_of: Callable[[str], Target] 
         if target_of is not None:
             _check_target(name, document, target_of)
         arrays = [_section(file, section, name) for section in document.sections]
-        graph = graph_of(msgspec.msgpack.decode(document.graph, type=GraphDocument, ext_hook=_arrays(arrays)), name)
+        found = msgspec.msgpack.decode(document.graph, type=readable(GraphDocument), ext_hook=_arrays(arrays))
+        graph = graph_of(found, name)
         for op in graph.ops:
             op.check()
     except CompilerError as error:
@@ -191,7 +193,7 @@ def _document(file: MappedFile, name: str) -> Document:
     text = bytes(file.data[_HEAD.size : _HEAD.size + length])
     if hashlib.blake2b(text, digest_size=32).digest() != checksum:
         raise ParseError(f"{name} is damaged: its checksum does not fit; compile it again")
-    document = msgspec.msgpack.decode(text, type=Document)
+    document = msgspec.msgpack.decode(text, type=readable(Document))
     if not document.sections:
         raise ParseError(f"{name} is damaged: it has no sections")
     document.options.check()

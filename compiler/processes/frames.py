@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from compiler.errors import ParseError
+from compiler.processes.known_types import readable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -215,15 +216,15 @@ class _Reader:
         self._arrays: list[np.ndarray] = []
 
     def read(self, message: bytes | bytearray, data: bytes | bytearray | mmap.mmap) -> Message:
-        head = msgspec.msgpack.decode(message, type=_Head)
+        head = msgspec.msgpack.decode(message, type=readable(_Head))
         self._arrays = [_array(data, *described) for described in head.arrays]
-        known = self._known[head.kind]
+        kind = readable(self._known[head.kind])
         if head.odd:
-            value = msgspec.convert(msgspec.msgpack.decode(head.body, ext_hook=self._extension), known)
+            value = msgspec.convert(msgspec.msgpack.decode(head.body, ext_hook=self._extension), kind)
         else:
             decoder = self._decoders.get(head.kind)
             if decoder is None:
-                decoder = self._decoders[head.kind] = msgspec.msgpack.Decoder(known, ext_hook=self._extension)
+                decoder = self._decoders[head.kind] = msgspec.msgpack.Decoder(kind, ext_hook=self._extension)
             value = decoder.decode(head.body)
         self._arrays = []
         return Message(head.kind, head.job, value)
@@ -234,7 +235,7 @@ class _Reader:
         if code == _TEXT:
             return bytes(data).decode(errors="surrogatepass")
         if code == _PLACE and self._places:
-            return _array_in_file(msgspec.msgpack.decode(data, type=_Placed))
+            return _array_in_file(msgspec.msgpack.decode(data, type=readable(_Placed)))
         raise ValueError(f"no extension {code}")
 
 

@@ -46,13 +46,15 @@ def _encoded(record: Any) -> bytes:
 def _decoded(store: Store, row: dict[str, Any], kind: type[_Record]) -> _Record:
     import msgspec
 
+    from compiler.processes.known_types import readable
+
     try:
         if not 0 <= row["size"] <= _MOST:
             raise ValueError("its size is wrong")
         plain = zlib.decompressobj().decompress(row["data"], row["size"] + 1)
         if len(plain) != row["size"]:
             raise ValueError("its size is wrong")
-        found = msgspec.json.decode(plain, type=kind)
+        found = msgspec.json.decode(plain, type=readable(kind))
     except (zlib.error, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise StoreError(f"{store.path} is damaged: samples of lines do not read ({error})") from None
     return found

@@ -68,11 +68,10 @@ def test_the_budget_ends_rounds_that_take_long_and_undisturbed_calls_are_waited_
 
 @pytest.mark.parametrize("after", [0, 2])
 def test_a_side_that_fails_does_not_keep_the_other_waiting(after):
-    sides = Sides()
-    begun = time.monotonic()
+    sides, begun, threads = Sides(), time.monotonic(), threading.active_count()
     with pytest.raises(ExecutionError, match="it crashed"):
         measured_by_rounds([sides.side(0), sides.side(1, fails_after=after)], 10.0, 0)
-    assert time.monotonic() - begun < 5 and threading.active_count() < 20
+    assert time.monotonic() - begun < 5 and threading.active_count() <= threads
 
 
 def test_rounds_that_nobody_wants_any_more_end():

@@ -15,6 +15,7 @@ from compiler.errors import ParseError
 from compiler.importers.config_file import quoted, read_json
 from compiler.importers.files import check_fetched
 from compiler.importers.weights.stored_tensor import StoredTensor
+from compiler.processes.known_types import readable
 
 _DTYPES = {
     "F64": "f64", "F32": "f32", "F16": "f16", "BF16": "bf16", "I64": "i64", "I32": "i32", "I16": "i16", "I8": "i8",
@@ -39,6 +40,7 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, StoredTensor]:
     try:
         entries = msgspec.json.decode(file.data[8 : 8 + length], type=dict[str, msgspec.Raw])
         entries.pop("__metadata__", None)
+        readable(_Entry)
         read = {key: msgspec.json.decode(entry, type=_Entry) for key, entry in entries.items()}
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ParseError(f"{name}: the head of the safetensors file does not read: {error}") from None
