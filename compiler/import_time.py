@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
+from compiler.collector_pauses import rare_collection
+
 
 @dataclass
 class Stretch:
@@ -38,7 +40,8 @@ def without_imports() -> Iterator[Stretch]:
         outermost = False
         start = perf_counter()
         try:
-            return original(name, *rest, **more)
+            with rare_collection():
+                return original(name, *rest, **more)
         finally:
             _note(found, start, perf_counter() - start)
             outermost = True

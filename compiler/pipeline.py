@@ -9,6 +9,7 @@ from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
+from compiler import dialects
 from compiler.cache import default_cache
 from compiler.collector_pauses import rare_collection
 from compiler.compilation import Compilation, Compiled
@@ -99,6 +100,10 @@ def _trace(options: CompileOptions, watch: Watch | None) -> Trace:
 
 def _compiled(graph: Graph, run: Compilation) -> Compiled:
     """The steps, in order; kernels that are in the cache are taken from there."""
+    if dialects.formats_later:
+        from compiler.dialects.formats import parse_formats_later
+
+        parse_formats_later()
     from compiler.backend.emission import UnitWork, emit_kernels, units_of
     from compiler.backend.guarded import raw_errors_at_their_lines
     from compiler.backend.runtime import default_threads

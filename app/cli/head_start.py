@@ -1,10 +1,14 @@
-"""What a command has begun before the rest of it is loaded: a sweep's process that loads the compiler.
+"""What a command does before the rest of it is loaded, as loading is most of what short ones do.
 
-Loading it takes longer than all that a sweep does before its first cell. It is a fork of the program, of which the
-command line is not a part yet.
+A sweep begins a process that loads the compiler, which takes longer than all that a sweep does before its first cell.
+It is a fork of the program, of which the command line is not a part yet. Other commands load it themselves, as such a
+process does: methods of records are there once they are called (`compiler/processes/record_methods.py`), and formats of
+operations once one is printed.
 """
 
 from __future__ import annotations
+
+import sys
 
 from app.cli.interrupts import is_program
 
@@ -16,6 +20,10 @@ if TYPE_CHECKING:
 
 _COMPILES_NOTHING = {"-h", "--help", "--table", "--scheduler"}
 """Options with which no process here compiles anything."""
+_LOAD_MUCH = {
+    "kernels", "compile", "run", "tune", "generate", "flows", "runs", "compare", "hot", "bisect", "report", "devices"
+}  # fmt: skip
+"""Commands that load many records, and end: the window would make up for it while somebody works with it."""
 _begun: list[Nursery] = []
 
 
@@ -24,6 +32,27 @@ def begin(arguments: Sequence[str]) -> None:
     words = {word.partition("=")[0] for word in arguments}
     if arguments[:1] == ["sweep"] and not words & _COMPILES_NOTHING:
         _begun.append(_loading())
+
+
+def load_sooner(arguments: Sequence[str]) -> None:
+    """Load what a command of these words will want in less time; nothing else is different for it."""
+    if not _LOAD_MUCH.intersection(arguments[:1]) or {"-h", "--help"}.intersection(arguments):
+        return
+    from compiler.collector_pauses import rare_collection
+
+    with rare_collection():
+        from compiler import dialects
+        from compiler.processes.record_methods import OURS, MethodsWhenCalled
+
+        MethodsWhenCalled(__name__, OURS)
+        dialects.formats_later = True
+
+
+def loaded() -> None:
+    """The command has ended: leave to the next what helps it to load sooner."""
+    methods = sys.modules.get("compiler.processes.record_methods")
+    if methods is not None:
+        methods.keep_called()
 
 
 def sweep_nursery() -> Nursery:

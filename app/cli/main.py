@@ -21,12 +21,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _program() -> int:
-    from app.cli.head_start import begin
+    from app.cli import head_start
 
-    begin(sys.argv[1:])
+    head_start.begin(sys.argv[1:])
+    head_start.load_sooner(sys.argv[1:])
     from app.cli.root import run
 
-    return run(None)
+    status = run(None)
+    head_start.loaded()
+    return status
 
 
 if __name__ == "__main__":

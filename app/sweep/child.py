@@ -40,7 +40,7 @@ def prepare() -> None:
 
     with rare_collection():
         load_numpy_alone()
-        from compiler.dialects.formats_later import parse_formats_later
+        from compiler.dialects.formats import parse_formats_later
 
         parse_formats_later()
         import app.compilation

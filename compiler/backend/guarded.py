@@ -20,9 +20,9 @@ from compiler.errors import CompilerError, KernelError, Location, LoweringError
 from compiler.language.library import Library, default_library
 
 _CODE = r'asm (?:sideeffect )?(?:alignstack )?(?:inteldialect )?"((?:[^"\\]|\\.)*)"'
-_SITE = re.compile(rf"^  .*?call .*?{_CODE}, \".*?(?:, !srcloc !(\d+))?(?:, !dbg !\d+)?$", re.MULTILINE)
-_PLACE = re.compile(r'^!(\d+) = !\{i64 (\d+), i64 (\d+), !"(.*)"\}$', re.MULTILINE)
-_INTRINSIC = re.compile(r"^  .*?call [^\n]*?@(llvm\.[\w.]+)\([^\n]*\), !srcloc !(\d+)(?:, !dbg !\d+)?$", re.MULTILINE)
+_SITE = re.compile(rf"  .*?call .*?{_CODE}, \".*?(?:, !srcloc !(\d+))?(?:, !dbg !\d+)?$")
+_PLACE = re.compile(r'\n!(\d+) = !\{i64 (\d+), i64 (\d+), !"(.*)"\}(?=\n|$)')
+_INTRINSIC = re.compile(r"  .*?call .*?@(llvm\.[\w.]+)\(.*\), !srcloc !(\d+)(?:, !dbg !\d+)?$")
 _UNSELECTED = re.compile(r"Cannot select: (?:[^\n]*?intrinsic %(llvm\.[\w.]+))?")
 _AT = re.compile(r"^error: (.*) at line (\d+)$", re.MULTILINE)
 _CONSTRAINT = re.compile(r"couldn't allocate (input|output) reg(?:ister)? for constraint '(.*)'")
@@ -118,18 +118,32 @@ def _emptied(text: str, kept: Location) -> str:
 
 def _sites(text: str) -> Sequence[tuple[re.Match[str], Location | None]]:
     """Where a module has assembly, and where that was written."""
-    if " asm " not in text:
-        return []
-    named = {number: Location(_unquoted(file), int(line)) for number, _, line, file in _PLACE.findall(text)}
-    return [(match, named.get(match[2] or "")) for match in _SITE.finditer(text)]
+    found = list(_lines_with(" asm ", _SITE, text))
+    named = _named(text) if found else {}
+    return [(match, named.get(match[2] or "")) for match in found]
 
 
 def _intrinsics(text: str) -> Sequence[tuple[str, Location | None]]:
     """The intrinsics that were called by name, and where."""
-    if "!srcloc" not in text:
-        return []
-    named = {number: Location(_unquoted(file), int(line)) for number, _, line, file in _PLACE.findall(text)}
-    return [(match[1], named.get(match[2])) for match in _INTRINSIC.finditer(text)]
+    found = list(_lines_with("!srcloc", _INTRINSIC, text))
+    named = _named(text) if found else {}
+    return [(match[1], named.get(match[2])) for match in found]
+
+
+def _lines_with(word: str, pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """The lines that match, of those that have a word: a module has thousands of lines, and few have it."""
+    at = text.find(word)
+    while at >= 0:
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        if (match := pattern.match(text, text.rfind("\n", 0, at) + 1, end)) is not None:
+            yield match
+        at = text.find(word, end)
+
+
+def _named(text: str) -> dict[str, Location]:
+    """Places by the number of the node that has them."""
+    return {number: Location(_unquoted(file), int(line)) for number, _, line, file in _PLACE.findall(text)}
 
 
 def _places(text: str) -> dict[str, Location]:

@@ -84,7 +84,7 @@ class CompiledUnit:
 
 NO_INTRINSIC = "LLVM has no intrinsic "
 """How the error begins that ends with the intrinsic's name."""
-_INTRINSIC = re.compile(r'^declare [^@\n]*@"?(llvm\.[^\s"(]+)', re.MULTILINE)
+_INTRINSIC = re.compile(r'\ndeclare [^@\n]*@"?(llvm\.[^\s"(]+)')
 _KNOWN_INTRINSICS: set[str] = set()  # that LLVM was seen to know; asking it takes longer than parsing the declaration
 
 
@@ -98,7 +98,7 @@ def parse(text: str, *, verify: bool = True) -> ModuleRef:
             module.verify()
     except RuntimeError as error:
         raise LoweringError(f"LLVM rejects the module: {_first_lines(str(error))}") from error
-    unsure = set(_INTRINSIC.findall(text)) - _KNOWN_INTRINSICS
+    unsure = set(_INTRINSIC.findall(f"\n{text}")) - _KNOWN_INTRINSICS
     for function in module.functions if unsure else ():
         # LLVM gives every intrinsic that it knows attributes; what it does not know it takes for a function elsewhere.
         if function.name in unsure and function.is_declaration and not any(function.attributes):

@@ -194,10 +194,10 @@ def serve(channel: Channel, module: str, keeps: str = "") -> None:
     with rare_collection():
         if keeps:
             from compiler.processes.module_places import ModulePlaces  # not for whoever only asks for children
-            from compiler.processes.record_methods import MethodsWhenCalled
+            from compiler.processes.record_methods import OURS, MethodsWhenCalled
 
             last.append(ModulePlaces(module).keep)
-            MethodsWhenCalled(module)
+            MethodsWhenCalled(module, OURS)
         entry = import_module(module)
         # Where it gives way only this thread does: children are forked by the other, as they could never take it back.
         load = OwnPriority(entry.give_way).call if entry.LATER else _at_once

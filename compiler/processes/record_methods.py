@@ -17,6 +17,7 @@ import importlib.util
 import inspect
 import marshal
 import sys
+from collections.abc import Collection
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -29,6 +30,9 @@ _MOST = 2000
 """Methods that are kept of processes that call different ones; past it nothing is left of those before."""
 
 
+OURS = frozenset({"app", "compiler", "profiler", "xdsl"})
+"""Packages of whose records nobody asks what their methods take, as others may: libraries that a user's file loads."""
+
 _when_called: list[MethodsWhenCalled] = []
 """Those of this process."""
 
@@ -36,35 +40,41 @@ _when_called: list[MethodsWhenCalled] = []
 class _NoSignatures:
     """What `dataclasses` asks of `inspect`, but for the signature that describes a class without a description."""
 
-    def signature(self, *_asked: object, **_how: object) -> str:
-        return "(...)"
+    def __init__(self, packages: Collection[str]) -> None:
+        self._packages = packages
+
+    def signature(self, asked: Any, **how: Any) -> Any:
+        return "(...)" if _is_of(asked.__module__, self._packages) else inspect.signature(asked, **how)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(inspect, name)
 
 
 class RecordMethods:
-    """The methods that processes of one kind need; from here on this process makes its records with them."""
+    """The methods that processes of one kind need; from here on this process makes its records with them, or those of
+    some packages."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, packages: Collection[str] = ()) -> None:
+        self._packages = packages
         self._key = key_of(name, sys.version, importlib.util.MAGIC_NUMBER)
         self._kept = self._found()
         self._used: dict[str, CodeType] = {}
         self._new = 0
         dataclasses.__dict__["exec"] = self._execute  # found before the built-in one, by nobody but that module
-        dataclasses.__dict__["inspect"] = _NoSignatures()
+        dataclasses.__dict__["inspect"] = _NoSignatures(packages)
 
     def _found(self) -> dict[str, CodeType]:
         found = default_cache().get(_KIND, self._key)
         return marshal.loads(found) if found else {}
 
     def _execute(self, text: str, names: dict[str, Any] | None = None, made: dict[str, Any] | None = None) -> None:
-        builtins.exec(self._code(text), names, made)
+        ours = _is_of((names or {}).get("__name__", ""), self._packages)
+        builtins.exec(self._code(text) if ours else _compiled(text), names, made)
 
     def _code(self, text: str) -> CodeType:
         code = self._used.get(text) or self._kept.get(text)
         if code is None:
-            code = compile(text, "<string>", "exec", dont_inherit=True)
+            code = _compiled(text)
             self._new += 1
         self._used[text] = code
         return code
@@ -82,13 +92,14 @@ class RecordMethods:
 class MethodsWhenCalled(RecordMethods):
     """The same for processes that make many more records than they use: a method is there once it is called."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, packages: Collection[str] = ()) -> None:
+        super().__init__(name, packages)
         _when_called.append(self)
 
     def _execute(self, text: str, names: dict[str, Any] | None = None, made: dict[str, Any] | None = None) -> None:
         name = text.rpartition(" return ")[2]
-        if made is None or not name.isidentifier():  # some Pythons have all methods of a record in one text
+        ours = _is_of((names or {}).get("__name__", ""), self._packages)
+        if not ours or made is None or not name.isidentifier():  # some Pythons have all methods in one text
             return super()._execute(text, names, made)
         made["__create_fn__"] = lambda **around: self._when_called(name, text, names, around)
 
@@ -117,6 +128,14 @@ class MethodsWhenCalled(RecordMethods):
         if self._new > _FEW:
             others = self._found()
             self._put({**(others if len(others) < _MOST else {}), **self._used})
+
+
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<string>", "exec", dont_inherit=True)
+
+
+def _is_of(module: str, packages: Collection[str]) -> bool:
+    return not packages or module.partition(".")[0] in packages
 
 
 def keep_called() -> None:

@@ -1,4 +1,5 @@
-"""A sweep's process begins to load the compiler before the command line is loaded, and never for nothing."""
+"""What a command does before the command line is loaded: a sweep's process begins to load the compiler, never for
+nothing; other commands load sooner, and are the same."""
 
 import os
 import signal
@@ -11,6 +12,7 @@ import pytest
 from command_line import ROOT, SCALE
 
 from app.cli import head_start
+from app.cli.main import main
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes start afresh elsewhere")
 
@@ -112,3 +114,50 @@ def test_what_its_processes_call_is_compiled_by_the_first_sweep(tmp_path):
         (entry,) = [path for path in (tmp_path / "cache" / "methods").rglob("*") if path.is_file()]
         written.append((entry.stat().st_ino, entry.stat().st_size))
     assert written[0] == written[1] and written[0][1] > 10_000
+
+
+def output(tmp_path, *words):
+    """What a command prints, as a program with a cache of its own; and what it left there to load sooner."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "KERNELGLASS_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(
+        [sys.executable, "-m", "app", *words],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    left = [path for path in (tmp_path / "cache" / "methods").rglob("*") if path.is_file()]
+    return done.stdout, [(path.stat().st_ino, path.stat().st_size) for path in left]
+
+
+def test_a_command_that_loads_sooner_prints_the_same_and_leaves_what_helps_the_next(tmp_path, capsys):
+    (tmp_path / "scale.py").write_text(SCALE)
+    words = "compile", str(tmp_path / "scale.py"), "--no-cache", "--emit", "kernel"
+    assert main(words) == 0
+    here = capsys.readouterr().out
+    first, left = output(tmp_path, *words)
+    again, kept = output(tmp_path, *words)
+    assert first == again == here
+    assert len(left) == 1 and left[0][1] > 10_000 and kept == left, "the second has nothing new"
+
+
+@pytest.mark.parametrize("words", [("samples",), ("compile", "--help"), ("--version",)])
+def test_commands_that_make_few_records_have_nothing_to_load_sooner(tmp_path, words):
+    assert output(tmp_path, *words)[1] == []
+
+
+def test_libraries_that_a_file_loads_make_records_as_python_does(tmp_path):
+    theirs = """
+import inspect
+from dataclasses import dataclass
+
+@dataclass
+class Size:
+    rows: int
+
+assert str(inspect.signature(Size)) == "(rows: int) -> None" and Size.__doc__ == "Size(rows: int)"
+"""
+    (tmp_path / "scale.py").write_text(theirs + SCALE)
+    assert "scale" in output(tmp_path, "compile", "scale.py", "--no-cache")[0]

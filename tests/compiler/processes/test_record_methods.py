@@ -172,3 +172,12 @@ def test_a_few_methods_are_not_worth_another_entry(compiled, monkeypatch):
     record()(3)
     monkeypatch.setattr(default_cache(), "put", lambda *entry: pytest.fail("kept for one method"))
     methods.keep()
+
+
+@pytest.mark.parametrize("kind", [RecordMethods, MethodsWhenCalled])
+def test_records_of_other_packages_are_made_as_python_makes_them(compiled, kind):
+    kind("test", {"compiler", "xdsl"})
+    theirs = dataclasses.make_dataclass("Theirs", [("line", int)])
+    ours = dataclasses.make_dataclass("Ours", [("line", int)], namespace={"__module__": "compiler.errors"})
+    assert str(inspect.signature(theirs)) == "(line: int) -> None" and theirs.__doc__ == "Theirs(line: int)"
+    assert ours.__doc__ == "Ours(...)" and ours(3).line == theirs(3).line == 3

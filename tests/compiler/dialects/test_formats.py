@@ -41,6 +41,6 @@ def said(begin):
 
 def test_texts_are_read_and_written_as_before_and_nothing_is_parsed_on_the_way():
     before = said("")
-    later = said("from compiler.dialects.formats_later import parse_formats_later; parse_formats_later()")
+    later = said("from compiler.dialects.formats import parse_formats_later; parse_formats_later()")
     assert before[0] == "True" and later[0] == "False"
     assert later[1] == before[1] and "arith.addf" in later[1]
