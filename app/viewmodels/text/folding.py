@@ -90,12 +90,7 @@ def _by_labels(document: TextDocument) -> dict[int, int]:
     return {begin: end for begin, end in zip(lines, ends) if end > begin}
 
 
-_NOISE = re.compile(
-    rb"^[ \t]*(?:\.(?!L[A-Z]+\d+_\d+:)[\w.]+.*|\.L(?:tmp|func_|debug|line|info|str|abbrev)\S*:.*|(?://|#|;).*)?$",
-    re.MULTILINE,
-)
-
-
+_NOISE = re.compile(rb"^[ \t]*(?:\.(?!LBB\d+_\d+:)[\w.]+.*|(?://|#|;).*)?$", re.MULTILINE)
 _SASS_NOISE = re.compile(rb"^[ \t]*(?:\.(?!L_x_\d+:)[\w.]+.*|//.*)?$", re.MULTILINE)
 _PTX_NOISE = re.compile(rb"^[ \t]*(?:\.(?:loc|file|section)\b.*|//.*|\$L__(?:tmp|func_)\w*:.*)?$", re.MULTILINE)
 
