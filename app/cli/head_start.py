@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 _COMPILES_NOTHING = {"-h", "--help", "--table", "--scheduler"}
 """Options with which no process here compiles anything."""
-_LOAD_MUCH = {
-    "kernels", "compile", "run", "tune", "generate", "flows", "runs", "compare", "hot", "bisect", "report", "devices"
-}  # fmt: skip
-"""Commands that load many records, and end: the window would make up for it while somebody works with it."""
+_LOAD_LITTLE = {"samples", "completion", "cache", "cluster", "sweep", "export", "--version", "-h", "--help"}
+"""Words of commands that make few records themselves."""
 _begun: list[Nursery] = []
 
 
@@ -36,7 +34,7 @@ def begin(arguments: Sequence[str]) -> None:
 
 def load_sooner(arguments: Sequence[str]) -> None:
     """Load what a command of these words will want in less time; nothing else is different for it."""
-    if not _LOAD_MUCH.intersection(arguments[:1]) or {"-h", "--help"}.intersection(arguments):
+    if _LOAD_LITTLE.intersection(arguments[:1]) or {"-h", "--help"}.intersection(arguments):
         return
     from compiler.collector_pauses import rare_collection
 
