@@ -50,6 +50,9 @@ class Host(Protocol):
     def lookup(self, name: str) -> Any:
         """What a name means that no function binds; None when it means nothing."""
 
+    def hint(self, name: str, file: str) -> str:
+        """What else to say of a name in a file that means nothing."""
+
     def instantiate(self, run: Any, generator: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Call a function that is elaborated once for each combination of types and parameters."""
 

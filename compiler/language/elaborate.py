@@ -59,6 +59,14 @@ class Elaborator:
             return self.local.generator(name)
         return self.library.find(name)
 
+    def hint(self, name: str, file: str) -> str:
+        """How a constant of another file of the package is brought in, where that is what was meant."""
+        home = next((each for each in self.library.files if each.file == file), None)
+        for stem, mate in home.mates.items() if home is not None else ():
+            if name in mate.constants:
+                return f"; `from .{stem} import {name}` brings in that file's constant"
+        return ""
+
     def instantiate(self, run: Run, generator: Generator, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Call a library function, elaborating it first if these types and parameters are new."""
         key = instance_key(run.b, generator, args, kwargs)

@@ -90,7 +90,7 @@ def _outer_name(run: Run, node: ast.Name, frame: Frame) -> Any:
     run.node = node
     found = run.host.lookup(name)
     if found is None:
-        raise run.fail(f"unknown name {name}", node)
+        raise run.fail(f"unknown name {name}{run.host.hint(name, frame.generator.file)}", node)
     return found
 
 

@@ -145,6 +145,9 @@ def test_constants_are_shared_within_a_package(tmp_path: Path) -> None:
     written(folder, sizes="from .kernel import *\nSTEP = 3\n")
     with pytest.raises(KernelError, match="import constants of each other"):
         applied("step", x, folder)
+    written(folder, sizes="STEP = 3\n", kernel=kernel.replace("from .sizes", "from shared.sizes"))
+    with pytest.raises(KernelError, match=r"kernel\.py:10:16: unknown name STEP; `from \.sizes import STEP` brings in"):
+        applied("step", x, folder)
 
 
 def test_an_installed_package_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
