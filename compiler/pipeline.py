@@ -9,7 +9,6 @@ from collections.abc import Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
-from compiler import dialects
 from compiler.cache import default_cache
 from compiler.collector_pauses import rare_collection
 from compiler.compilation import Compilation, Compiled
@@ -20,6 +19,7 @@ from compiler.model import Model
 from compiler.model_cache import ModelEntry, find_runtime
 from compiler.options import CompileOptions
 from compiler.passes.fusion.edits import final_sources
+from compiler.processes import own_program
 from compiler.targets import get_target
 from compiler.targets.cpu import runs_here
 from compiler.trace import Trace, Watch
@@ -100,7 +100,7 @@ def _trace(options: CompileOptions, watch: Watch | None) -> Trace:
 
 def _compiled(graph: Graph, run: Compilation) -> Compiled:
     """The steps, in order; kernels that are in the cache are taken from there."""
-    if dialects.formats_later:
+    if own_program.formats_later:
         from compiler.dialects.formats import parse_formats_later
 
         parse_formats_later()

@@ -39,11 +39,11 @@ def load_sooner(arguments: Sequence[str]) -> None:
     from compiler.collector_pauses import rare_collection
 
     with rare_collection():
-        from compiler import dialects
+        from compiler.processes import own_program
         from compiler.processes.record_methods import OURS, MethodsWhenCalled
 
         MethodsWhenCalled(__name__, OURS)
-        dialects.formats_later = True
+        own_program.formats_later = True
 
 
 def loaded() -> None:

@@ -52,6 +52,7 @@ class Host(Protocol):
 
     def hint(self, name: str, file: str) -> str:
         """What else to say of a name in a file that means nothing."""
+        return ""
 
     def instantiate(self, run: Any, generator: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """Call a function that is elaborated once for each combination of types and parameters."""

@@ -140,6 +140,8 @@ def error_words(path: Path, error: sqlite3.Error) -> str:
     """An error of SQLite's as what happened and what to do."""
     code = getattr(error, "sqlite_errorcode", 0) or 0
     kind = code & 0xFF
+    if kind in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY) and not path.exists():
+        return f"there is no database {path} any more: it was moved or deleted while it was in use"
     if kind in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return f"{path} is locked by another program that has been writing for a while; try again later"
     if kind == sqlite3.SQLITE_READONLY:

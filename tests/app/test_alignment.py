@@ -67,8 +67,13 @@ def seconds_of_a_loop() -> float:
 def test_twenty_thousand_lines_are_compared_within_a_second():
     before = [f"%{i} = arith.addi %{max(i - 1, 0)}, %{max(i - 3, 0)}" for i in range(20_000)]
     after = [f"%{i} = arith.addi %{max(i - 1, 0)}, %{max(i - 3, 0)}" for i in range(19_999)]
-    start = time.process_time()
-    diff = diff_documents(document(*before), document(*after))
-    took = time.process_time() - start
-    assert took < max(1.0, 3 * seconds_of_a_loop()), "a second; on a processor that is far slower, a few such loops"
-    assert diff.came + diff.went < 10
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        diff = diff_documents(document(*before), document(*after))
+        times.append(time.process_time() - start)
+        assert diff.came + diff.went < 10
+        if times[-1] < 1.0:
+            return
+    # On a processor that is far slower, or whose speed others take away for a while: a few such loops.
+    assert min(times) < 3 * seconds_of_a_loop()

@@ -301,3 +301,12 @@ def test_a_table_whose_name_is_no_text_is_one_line(tmp_path, table):
     with pytest.raises(StoreError) as error:
         open_store(path)
     assert_one_line(error, "damaged")
+
+
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY])
+def test_a_file_that_went_while_it_was_in_use_is_said_to_be_gone(tmp_path, code):
+    path, error = tmp_path / "x.db", sqlite3.OperationalError("what SQLite says of it")
+    error.sqlite_errorcode = code
+    assert "any more: it was moved or deleted" in connection_module.error_words(path, error)
+    path.touch()
+    assert "moved or deleted" not in connection_module.error_words(path, error)
