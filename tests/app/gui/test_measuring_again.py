@@ -16,7 +16,8 @@ def two_runs(tmp_path_factory):
     from app.cli.main import main
 
     path = tmp_path_factory.mktemp("again") / "t.db"
-    run = ["run", "sample:softmax", "--dim", "M=16", "--repeat", "3", "--processes", "1", "--db", str(path)]
+    few = ["--repeat", "3", "--processes", "1", "--budget", "0.1"]
+    run = ["run", "sample:softmax", "--dim", "M=16", *few, "--db", str(path)]
     assert main(run) == main(run) == 0
     return path
 
