@@ -3,7 +3,7 @@
 from kernels.gemm import multiply_add
 from kernels.indexing import delinearise, fix_leading, product
 from kernels.language import *
-from kernels.one_row_product import add_up, is_large
+from kernels.one_row_product import is_large, sum_of_parts
 from kernels.parallel import share, split, strip_length
 from kernels.rows import vectors, widths_for
 
@@ -87,37 +87,24 @@ def cuts_depth(m, n, depth, dt):
 
 @inline
 def few_rows_in_parts(out, a, b, dt, longest):
-    """A few rows times a matrix whose rows are read from end to end: threads share parts of them, whose sums are added
-    up in the order of the parts when all have met; so that the result does not depend on how many threads there are."""
+    """A few rows times a matrix whose rows are read from end to end: threads share parts of them."""
     m, n, depth = out.shape[-2], out.shape[-1], a.shape[-1]
-    batch = out.shape[:-2]
     widths = widths_for(n, target.simd(dt))
-    strip = min(n, longest)
     rows = PART_ROWS * m
-    strips, parts = ceildiv(n, strip), ceildiv(depth, rows)
-    partial = workspace(dt, product(batch) * parts * m * n)
     sums = stack(dt, m * longest)
     left = stack(dt, rows * m)
 
-    def do(begin, end):
-        for item in range(begin, end):
-            part = item // strips
-            j0 = (item - part * strips) * strip
-            used = min(n - j0, index(strip))
-            group = part // parts
-            k0 = (part - group * parts) * rows
-            lead = delinearise(group, batch)
-            end_k, few, matrix = min(k0 + rows, index(depth)), fix_leading(a, lead), fix_leading(b, lead)
-            add_few_rows(sums, left, few, matrix, k0, end_k, j0, used, longest=longest, segment=rows, early=False)
-            for i in unroll(m):
+    def add_part(partial, part, lead, k0, j0, used):
+        end_k, few, matrix = min(k0 + rows, index(depth)), fix_leading(a, lead), fix_leading(b, lead)
+        add_few_rows(sums, left, few, matrix, k0, end_k, j0, used, longest=longest, segment=rows, early=False)
+        for i in unroll(m):
 
-                def keep(x, w):
-                    partial.store(sums.load(i * longest + x, width=w), (part * m + i) * n + j0 + x)
+            def keep(x, w):
+                partial.store(sums.load(i * longest + x, width=w), (part * m + i) * n + j0 + x)
 
-                vectors(0, used, widths, keep)
+            vectors(0, used, widths, keep)
 
-    share(product(batch) * parts * strips, rows * strip * dt.bytes, do)
-    add_up(out, partial, parts, widths)
+    sum_of_parts(out, depth, dt, rows, min(n, longest), widths, add_part)
 
 
 @inline

@@ -81,15 +81,39 @@ def is_large(n, depth, dt):
 
 @inline
 def shared_rows_product(out, a, b, dt):
-    """One row times a matrix whose rows are read from end to end: threads share parts of them, whose sums are added up
-    in the order of the parts when all have met; so that the result does not depend on how many threads there are."""
+    """One row times a matrix whose rows are read from end to end: threads share parts of them."""
     n, depth = out.shape[-1], a.shape[-1]
-    batch = out.shape[:-2]
     widths = widths_for(n, target.simd(dt) * 2)
     strip = min(n, STRIP_BYTES // dt.bytes)
-    strips, parts = ceildiv(n, strip), ceildiv(depth, ROWS_SHARED)
-    partial = workspace(dt, product(batch) * parts * n)
     row = stack(dt, ROWS_SHARED)
+
+    def add_part(partial, part, lead, k0, j0, used):
+        count = min(depth - k0, index(ROWS_SHARED))
+        line = fix_leading(a, lead).drop(0, 0)
+        sums = strided(partial.flat, (strip,), (1,), part * n + j0)
+
+        def copy(k, w):
+            row.store(line[position((k0 + k,), width=w, axis=0)].cast(dt), k)
+
+        def clear(x, w):
+            sums.store(zeros(dt, w), x)
+
+        vectors(0, count, (target.simd(dt) * 2, 1), copy)
+        vectors(0, used, widths, clear)
+        add_rows(sums, row, fix_leading(b, lead), k0, count, j0, used, widths)
+
+    sum_of_parts(out, depth, dt, ROWS_SHARED, strip, widths, add_part)
+
+
+@inline
+def sum_of_parts(out, depth, dt, rows, strip, widths, add_part):
+    """A product in parts of so many rows of its matrix, of which threads share strips. What `add_part` left of each in
+    `partial`, an `out` for every part, is added up in the order of the parts when all have met: so the result does not
+    depend on how many threads there are."""
+    m, n = out.shape[-2], out.shape[-1]
+    batch = out.shape[:-2]
+    strips, parts = ceildiv(n, strip), ceildiv(depth, rows)
+    partial = workspace(dt, product(batch) * parts * m * n)
 
     def do(begin, end):
         for item in range(begin, end):
@@ -97,32 +121,10 @@ def shared_rows_product(out, a, b, dt):
             j0 = (item - part * strips) * strip
             used = min(n - j0, index(strip))
             group = part // parts
-            k0 = (part - group * parts) * ROWS_SHARED
-            count = min(depth - k0, index(ROWS_SHARED))
-            lead = delinearise(group, batch)
-            line = fix_leading(a, lead).drop(0, 0)
-            sums = strided(partial.flat, (strip,), (1,), part * n + j0)
+            k0 = (part - group * parts) * rows
+            add_part(partial, part, delinearise(group, batch), k0, j0, used)
 
-            def copy(k, w):
-                row.store(line[position((k0 + k,), width=w, axis=0)].cast(dt), k)
-
-            def clear(x, w):
-                sums.store(zeros(dt, w), x)
-
-            vectors(0, count, (target.simd(dt) * 2, 1), copy)
-            vectors(0, used, widths, clear)
-            add_rows(sums, row, fix_leading(b, lead), k0, count, j0, used, widths)
-
-    share(product(batch) * parts * strips, ROWS_SHARED * strip * dt.bytes, do)
-    add_up(out, partial, parts, widths)
-
-
-@inline
-def add_up(out, partial, parts, widths):
-    """Sums of parts of a product, each as large as `out`, when all threads have met: in the order of the parts, so that
-    the result does not depend on how many threads there are."""
-    m, n = out.shape[-2], out.shape[-1]
-    batch = out.shape[:-2]
+    share(product(batch) * parts * strips, rows * strip * dt.bytes, do)
     barrier()
     begin, end = split(product(batch) * m * ceildiv(n, widths[0]))
     for item in range(begin, end):

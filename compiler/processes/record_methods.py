@@ -68,8 +68,11 @@ class RecordMethods:
         return marshal.loads(found) if found else {}
 
     def _execute(self, text: str, names: dict[str, Any] | None = None, made: dict[str, Any] | None = None) -> None:
-        ours = _is_of((names or {}).get("__name__", ""), self._packages)
-        builtins.exec(self._code(text) if ours else _compiled(text), names, made)
+        builtins.exec(self._code(text) if self._are_ours(names) else _compiled(text), names, made)
+
+    def _are_ours(self, names: dict[str, Any] | None) -> bool:
+        """Whether a record is made so, by the names of its module."""
+        return _is_of((names or {}).get("__name__", ""), self._packages)
 
     def _code(self, text: str) -> CodeType:
         code = self._used.get(text) or self._kept.get(text)
@@ -98,8 +101,8 @@ class MethodsWhenCalled(RecordMethods):
 
     def _execute(self, text: str, names: dict[str, Any] | None = None, made: dict[str, Any] | None = None) -> None:
         name = text.rpartition(" return ")[2]
-        ours = _is_of((names or {}).get("__name__", ""), self._packages)
-        if not ours or made is None or not name.isidentifier():  # some Pythons have all methods in one text
+        # Some Pythons have all methods of a record in one text.
+        if made is None or not name.isidentifier() or not self._are_ours(names):
             return super()._execute(text, names, made)
         made["__create_fn__"] = lambda **around: self._when_called(name, text, names, around)
 
