@@ -158,19 +158,20 @@ def _measured(
 
 
 def entry_of(result: MeasuredRun) -> dict[str, Any]:
-    """What is kept of a run: for each process what it needs for a call, and the processor time it lost, in ns."""
+    """What is kept of a run: for each process what it needs for a call, the processor time it lost, and how long a
+    fixed piece of work took beside it, in ns."""
     import numpy as np
 
-    from profiler.analysis.undisturbed import Times
+    from profiler.analysis.undisturbed import times_of
     from profiler.measure.machine import this_machine
 
-    threads = int(result.conditions.get("threads") or 1)
-    times = Times(np.array(result.samples), result.blocks, result.processes, np.array(result.lost), threads)
+    times = times_of(result)
+    threads = times.threads
     needed, own = np.exp(times.logs), np.exp(times.own_logs)
     lost = np.where(times.steady, 0.0, (1 - own / needed) * needed * threads)
     return {
         "machine": this_machine().fingerprint, "threads": threads, "ns": [round(float(x), 3) for x in needed],
-        "lost_ns": [round(float(max(x, 0.0)), 3) for x in lost],
+        "lost_ns": [round(float(max(x, 0.0)), 3) for x in lost], "yardstick_ns": list(times.yardsticks),
     }  # fmt: skip
 
 
@@ -183,7 +184,10 @@ def judged(before: dict[str, Any], now: dict[str, Any]) -> Verdict:
 
     def times(entry: dict[str, Any]) -> Times:
         ones = (1,) * len(entry["ns"])
-        return Times(np.array(entry["ns"]), ones, ones, np.array(entry["lost_ns"]), entry["threads"])
+        return Times(
+            np.array(entry["ns"]), ones, ones, np.array(entry["lost_ns"]), entry["threads"],
+            yardsticks=tuple(entry.get("yardstick_ns", ())),
+        )  # fmt: skip
 
     return compare_times(times(before), times(now))
 
@@ -203,7 +207,7 @@ def read_baseline(path: Path) -> dict[str, Any]:
 
 
 def _sound(entry: Any) -> bool:
-    numbers = [*entry["ns"], *entry["lost_ns"], entry["threads"]]
+    numbers = [*entry["ns"], *entry["lost_ns"], *entry.get("yardstick_ns", ()), entry["threads"]]
     return len(entry["ns"]) == len(entry["lost_ns"]) > 0 and all(isinstance(x, int | float) and x >= 0 for x in numbers)
 
 

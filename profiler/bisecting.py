@@ -18,7 +18,7 @@ import numpy as np
 from compiler.errors import CompilerError, ExecutionError
 from compiler.temporary import temporary_folder
 from profiler.analysis.accuracy import relative_error
-from profiler.analysis.undisturbed import Times
+from profiler.analysis.undisturbed import Times, times_of
 from profiler.analysis.verdicts import CANNOT_TELL, FASTER, compare_times
 from profiler.measure.measuring import measure, measure_once
 from profiler.records import FINISHED, MeasureRequest
@@ -210,9 +210,7 @@ class _Bisection:
                 raise ExecutionError(f"it cannot be timed: it {result.error}")
             self._trials.append(Trial(tuple(switch.name for switch in left_out), None, f"it {result.error}"))
             return None
-        threads = int(result.conditions.get("threads") or 1)
-        lost = np.asarray(result.lost) if any(result.lost) else None
-        times = Times(np.asarray(result.samples), result.blocks, result.processes, lost, threads)
+        times = times_of(result)
         good: bool | None = False
         words = "the whole"
         if self._whole is not None:

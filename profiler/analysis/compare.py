@@ -18,7 +18,7 @@ from profiler.analysis.comparison_warnings import kernel_warnings, run_warnings
 from profiler.analysis.heat import changed_lines
 from profiler.analysis.matching import first_stage, groups, model_stage
 from profiler.analysis.statistics import summarise
-from profiler.analysis.undisturbed import Times
+from profiler.analysis.undisturbed import Times, yardsticks_of
 from profiler.analysis.verdicts import CANNOT_TELL, SAME, Verdict, compare_family, compare_times, stated
 from profiler.records import FINISHED, LOST, LOST_TRACED, WHOLE
 from profiler.store import Store, queries
@@ -31,7 +31,7 @@ def compare_runs(store: Store, runs: Sequence[int]) -> Comparison:
     if len(runs) < 2:
         raise ExecutionError("comparing takes at least two runs")
     sides = tuple(_run_side(store, run) for run in runs)
-    times = [_Times(store, side) for side in sides]
+    times = [_Times(store, side, side.machine["fingerprint"] == sides[0].machine["fingerprint"]) for side in sides]
     turns = [_turns(sides[0], side) for side in sides]
     verdicts = (
         None,
@@ -85,9 +85,10 @@ def _compilation_side(store: Store, number: int) -> Side:
 
 
 class _Times:
-    """The samples of a run, by launch and by kernel."""
+    """The samples of a run, by launch and by kernel; `measured_alike` tells whether yardsticks mean something: between
+    unlike machines they differ as all else does."""
 
-    def __init__(self, store: Store, side: Side) -> None:
+    def __init__(self, store: Store, side: Side, measured_alike: bool) -> None:
         assert side.run is not None
         run = side.run["id"]
         self.launches = queries.launches(store, run)
@@ -96,7 +97,10 @@ class _Times:
         self.blocks = tuple(conditions.get("blocks", ()))
         self.processes = tuple(conditions.get("processes", ()))
         self.threads = int(conditions.get("threads") or 1)
-        self.whole = Times(samples[WHOLE], self.blocks, self.processes, samples.get(LOST), self.threads)
+        self.yardsticks = yardsticks_of(conditions) if measured_alike else ()
+        self.whole = Times(
+            samples[WHOLE], self.blocks, self.processes, samples.get(LOST), self.threads, yardsticks=self.yardsticks
+        )
         self.summary = summarise(samples[WHOLE], self.blocks, self.processes)
         self._samples = samples
 
@@ -106,7 +110,8 @@ class _Times:
         if not chosen:
             return None
         taken = np.sum(chosen, axis=0)
-        return Times(taken, self.blocks, self.processes, self._samples.get(LOST_TRACED), self.threads, self._traced)
+        lost = self._samples.get(LOST_TRACED)
+        return Times(taken, self.blocks, self.processes, lost, self.threads, self._traced, self.yardsticks)
 
     @cached_property
     def _traced(self) -> np.ndarray:

@@ -8,13 +8,15 @@ the time its calls took, and the processor time that each of its threads had for
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from profiler.analysis.statistics import median_of, split_processes
+from profiler.records import MeasuredRun
 
 CLEAN = 0.02
 """What a call may have lost, as a share of its time, and count as undisturbed: two clocks are never read at once."""
@@ -28,7 +30,8 @@ _SHORTEST = 1e-3  # nanoseconds: a logarithm needs some
 class Times:
     """Times of one thing in one run, in nanoseconds, with the processor time each call lost, over all its `threads`.
 
-    `spans` are the times of the calls that lost it, where the values are of a part of each.
+    `spans` are the times of the calls that lost it, where the values are of a part of each. `yardsticks` tells how long
+    a fixed piece of work took in each process meanwhile, where that is known: how fast the machine itself was.
     """
 
     values: np.ndarray
@@ -37,6 +40,7 @@ class Times:
     lost: np.ndarray | None = None
     threads: int = 1
     spans: np.ndarray | None = None
+    yardsticks: tuple[float, ...] = ()
 
     @cached_property
     def parts(self) -> list[np.ndarray]:
@@ -87,6 +91,12 @@ class Times:
         return np.where(self.steady, self.logs, np.log(np.maximum(least, _SHORTEST)))
 
     @cached_property
+    def slowness(self) -> np.ndarray | None:
+        """The logarithm of what the fixed piece of work took in each process."""
+        known = len(self.yardsticks) == len(self.parts) and min(self.yardsticks, default=0.0) > 0
+        return np.log(self.yardsticks) if known else None
+
+    @cached_property
     def lost_share(self) -> float:
         """The share of its processor time that the run did not get."""
         taken = [np.sum(part * share) for part, share in zip(self.parts, self._shares)]
@@ -102,6 +112,21 @@ class Times:
 
     def _apart(self, values: np.ndarray) -> list[np.ndarray]:
         return split_processes(np.asarray(values, np.float64), self.blocks, self.processes)
+
+
+def times_of(result: MeasuredRun) -> Times:
+    """The times of a finished run's whole calls."""
+    threads, lost = int(result.conditions.get("threads") or 1), np.asarray(result.lost)
+    yardsticks = yardsticks_of(result.conditions)
+    values = np.asarray(result.samples)
+    return Times(values, result.blocks, result.processes, lost, threads, yardsticks=yardsticks)
+
+
+def yardsticks_of(conditions: Mapping[str, Any]) -> tuple[float, ...]:
+    """What the yardstick took in each process of a run, from what was noted when it was made; nothing in old ones."""
+    found = [each.get("yardstick") for each in conditions.get("each_process") or [conditions]]
+    known = all(isinstance(value, (int, float)) for value in found)
+    return tuple(float(value) for value in found if value is not None) if known else ()
 
 
 def log_medians(parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -8,7 +8,9 @@ chosen percentage. Three ways, by what was measured:
   processes of a pair took turns block by block, its ratio is the middle of those of their blocks.
 - *Process by process*: each run has processes enough for an exact permutation test, in which every process counts once.
   Runs are made at different times, though, and a machine drifts: the interval has that in it, and the runs must lie
-  further apart than the processes of either lie among themselves (the outermost tenths aside).
+  further apart than the processes of either lie among themselves (the outermost tenths aside). Where a fixed piece of
+  work that is timed beside them took longer in one of them, so may they, whatever they run: by that much the interval
+  is wider. The piece of work is one that feels a slower machine more than most.
 - *Few processes*: nothing tells how processes differ, so much is allowed for that.
 
 Where other programs left runs no undisturbed calls, the processor time of their threads stands for it, if both were
@@ -47,6 +49,7 @@ _UNLIKE = "other programs disturbed one of them more than the other"
 _WASTE = math.log(1.5)  # what threads waited is taken to be no more than half of what they worked
 _ALIKE = 0.15  # shares of lost processor time that lie no further apart count as the same
 _MOST_LOST = 0.8  # of their processor time: calls that lost more say nothing of what they need
+_SPEED = "the machine itself was {} slower during one of them"
 _APART = "processes of the same run differ as much"
 _WIDE = "the times scatter too much"
 _AGAIN = "`compare --again` measures both in turns"
@@ -174,6 +177,7 @@ def _by_processes(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdi
     if not steady:
         first, second = np.ones(len(first), bool), np.ones(len(second), bool)
     blind = [not steady and _is_drowned(a, b) for a, b in pairs]
+    moved = _moved(*pairs[0], first, second)
     ones = np.stack(
         [_metric(a, steady or x)[first] for (a, _), x in zip(pairs, blind)], axis=1
     )  # [processes, questions]
@@ -181,19 +185,28 @@ def _by_processes(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdi
     chances = step_down(permuted(ones, twos, seed))
     found = []
     for (a, b), p, one, two, lost in zip(pairs, chances, ones.T, twos.T, blind):
-        low, high = _welch_interval(one, two, CONFIDENCE)
+        low, high = _welch_interval(one, two, CONFIDENCE, moved)
         # The exact test knows nothing of drift, so that a verdict takes an interval with its own confidence too.
-        least, most = _welch_interval(one, two, 1 - ALPHA)
+        least, most = _welch_interval(one, two, 1 - ALPHA, moved)
         chance = float(p) if least > 0 or most < 0 else max(float(p), 2 * ALPHA)
         change = float(np.median(two) - np.median(one) if steady else np.median(b.logs) - np.median(a.logs))
-        seen = None if steady or lost else _welch_interval(a.logs, b.logs, CONFIDENCE)
+        seen = None if steady or lost else _welch_interval(a.logs, b.logs, CONFIDENCE, moved)
         unlike = not steady and not lost and abs(a.lost_share - b.lost_share) > _ALIKE
         unlike = unlike and _waits(a, b)
         doubt = OTHERS if lost else _UNLIKE if unlike else _APART if chance <= ALPHA and _close(one, two) else ""
+        why = _WIDE if moved < (high - low) / 4 else _SPEED.format(f"{math.expm1(moved):.0%}")
         found.append(
-            _verdict(change, (low, high), chance, PROCESSES, _WIDE, _AGAIN, seen=seen, waits=_waits(a, b), doubt=doubt)
+            _verdict(change, (low, high), chance, PROCESSES, why, _AGAIN, seen=seen, waits=_waits(a, b), doubt=doubt)
         )
     return found
+
+
+def _moved(a: Times, b: Times, first: np.ndarray | None = None, second: np.ndarray | None = None) -> float:
+    """How much longer, as a logarithm, the yardstick took in one of two runs; 0 where they have none in common."""
+    if a.slowness is None or b.slowness is None or a.threads != b.threads:
+        return 0.0
+    one, two = (x if kept is None else x[kept] for x, kept in ((a.slowness, first), (b.slowness, second)))
+    return abs(float(np.median(two) - np.median(one)))
 
 
 def _metric(times: Times, steady: bool) -> np.ndarray:
@@ -272,14 +285,15 @@ def _inner(values: np.ndarray) -> np.ndarray:
     return ordered[cut : len(ordered) - cut]
 
 
-def _welch_interval(one: np.ndarray, two: np.ndarray, confidence: float) -> tuple[float, float]:
-    """Student's interval of the change, with what runs drift by added to how their processes scatter."""
+def _welch_interval(one: np.ndarray, two: np.ndarray, confidence: float, moved: float) -> tuple[float, float]:
+    """Student's interval of the change, with what runs drift by added to how their processes scatter, and what the
+    machine is known to have `moved` on top."""
     parts = [float(np.var(x, ddof=1)) / len(x) for x in (one, two)]
     change, drift = float(two.mean() - one.mean()), 2 * DRIFT**2
     error = math.sqrt(sum(parts) + drift)
     scatter = sum(part**2 / (len(x) - 1) for part, x in zip(parts, (one, two)))
     freedom = (sum(parts) + drift) ** 2 / scatter if scatter else 1e6
-    reach = student_quantile(round(min(max(freedom, 1.0), 1e6), 3), confidence) * error
+    reach = student_quantile(round(min(max(freedom, 1.0), 1e6), 3), confidence) * error + moved
     return change - reach, change + reach
 
 
@@ -289,11 +303,12 @@ def _few(a: Times, b: Times, family: int, seed: int) -> Verdict:
     rng = np.random.default_rng(seed)
     steady = bool(a.steady.all() and b.steady.all())
     lost = not steady and _is_drowned(a, b)
+    moved = _moved(a, b)
     change = float(np.median(_metric(b, steady or lost)) - np.median(_metric(a, steady or lost)))
     moves = np.log(_resampled(rng, second) / _resampled(rng, first))
     tail = (1 - CONFIDENCE) / 2
     ends = np.quantile(moves - np.median(moves), (tail, 1 - tail))
-    spread = np.array([min(ends[0], 0.0), max(ends[1], 0.0)]) + math.log1p(ALLOWANCE) * np.array([-1, 1])
+    spread = np.array([min(ends[0], 0.0), max(ends[1], 0.0)]) + (math.log1p(ALLOWANCE) + moved) * np.array([-1, 1])
     low, high = (float(x) for x in change + spread)
     shown = change if steady else float(np.median(b.logs) - np.median(a.logs))
     p = min(rank_test([float(np.median(x)) for x in first], [float(np.median(x)) for x in second]) * family, 1.0)
@@ -305,6 +320,7 @@ def _few(a: Times, b: Times, family: int, seed: int) -> Verdict:
         seen = least, most
         doubt = doubt or _UNLIKE * (_waits(a, b) and abs(a.lost_share - b.lost_share) > _ALIKE)
     why = f"few processes: up to {ALLOWANCE:.0%} may be theirs"
+    why = why if moved < ALLOWANCE else _SPEED.format(f"{math.expm1(moved):.0%}")
     return _verdict(shown, (low, high), p, FEW, why, _MORE, seen=seen, waits=_waits(a, b), doubt=doubt)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from profiler.analysis.statistics import summarise
-from profiler.analysis.undisturbed import Times
+from profiler.analysis.undisturbed import times_of
 from profiler.measure.cpu.timing import BLOCKS
 from profiler.measure.outcome import Outcome
 from profiler.records import FINISHED, Counter, Launch, MeasuredRun, MeasureRequest
@@ -28,7 +28,16 @@ _TEST, _LEAST_CALLS = 5, 20
 MORE = 2
 """How many times as many processes are made at most, where other programs disturb them."""
 _HIGHEST = ("resident memory, highest", "device memory, peak")
-_PER_PROCESS = ("load", "load_after", "megahertz", "lost_share", "disturbed_calls", "buffer_sets", "device")
+_PER_PROCESS = (
+    "load",
+    "load_after",
+    "megahertz",
+    "lost_share",
+    "disturbed_calls",
+    "buffer_sets",
+    "yardstick",
+    "device",
+)
 
 
 def process_requests(request: MeasureRequest) -> list[MeasureRequest]:
@@ -75,8 +84,7 @@ def measure_in_processes(request: MeasureRequest, once: Once) -> Outcome:
 
 def is_steady(result: MeasuredRun) -> bool:
     """Whether a process that measured had undisturbed calls enough to be compared by them."""
-    threads = int(result.conditions.get("threads") or 1)
-    return bool(Times(np.asarray(result.samples), lost=np.asarray(result.lost), threads=threads).steady.all())
+    return bool(times_of(result).steady.all())
 
 
 def _failed(outcome: Outcome, before: Sequence[Outcome], request: MeasureRequest, count: int) -> Outcome:

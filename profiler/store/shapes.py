@@ -75,7 +75,7 @@ _CONDITIONS = {
     "lost_share": Maybe(NUMBER), "disturbed_calls": Maybe(COUNT), "each_process": [Every(object)], "blocks": [COUNT],
     "processes": [COUNT], "turns": {"session": TEXT, "first": [COUNT], "rounds": FLAG}, "device": Every(object),
     "phase": TEXT, "call": COUNT, "check": {"ok": FLAG, "lines": [TEXT]}, "nice": WHOLE_NUMBER, "affinity": [COUNT],
-    "pinned": [COUNT], "commit": TEXT, "sweep": _SWEEP,
+    "pinned": [COUNT], "yardstick": AMOUNT, "commit": TEXT, "sweep": _SWEEP,
 }  # fmt: skip
 _BLOCK = {
     "name": TEXT, "offset": COUNT, "size": COUNT, "first": COUNT, "last": COUNT, "reuses": Maybe(TEXT),

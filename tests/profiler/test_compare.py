@@ -53,6 +53,22 @@ def test_equal_runs_differ_in_nothing(store):
     assert found.kernels[0].matched == "what it computes" and not gate(found, 0.02).slower
 
 
+def test_a_run_on_a_machine_that_was_slower_meanwhile_is_not_called_slower(store):
+    def run(level, yardstick, **more):
+        each = [{"yardstick": yardstick + at} for at in range(6)]
+        return a_run(store, level, conditions={"each_process": each}, **more)
+
+    first, second = run(100_000, 60_000), run(130_000, 78_000)
+    found = compare_runs(store, [first, second])
+    assert "the machine itself was 30% slower during one of them" in found.verdicts[1].words
+    assert found.kernels[0].verdicts[1].verdict == "cannot tell"
+    assert any("compare --again" in warning for warning in found.warnings)
+    assert compare_runs(store, [first, run(130_000, 60_000)]).verdicts[1].verdict == "slower"
+    # Another machine is expected to have another speed: that is what such a comparison tells.
+    other = run(130_000, 78_000, machine=Machine("other", "another machine", {}))
+    assert compare_runs(store, [first, other]).verdicts[1].verdict == "slower"
+
+
 def test_a_slower_run_is_called_slower_and_stops_a_ci_job(store):
     found = compare_runs(store, [a_run(store, 100_000), a_run(store, 110_000)])
     assert found.verdicts[1].verdict == "slower" and found.verdicts[1].ratio == pytest.approx(1.1, rel=0.01)

@@ -345,6 +345,20 @@ def clean_calls(bound):
     return clean
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_yardstick_is_the_same_work_beside_any_model(threads):
+    models = [dependent(1), dependent(1_000_000)]
+    bounds = [BoundProgram(model.program, [arrays], threads) for model, arrays in models]
+    spans = [[], []]
+    for _ in range(100):  # in turns, so that both see the same machine
+        for bound, found in zip(bounds, spans):
+            took, lost = bound.measure_yardstick()
+            assert np.all(lost <= threads * took) and bound.made == 0, "it is no call of the model"
+            found += took.tolist()
+    least = [min(found) for found in spans]
+    assert min(least) > 5e3 and max(least) < 1.5 * min(least)
+
+
 def test_measuring_costs_less_than_a_microsecond_a_launch():
     model, arrays = dependent(1)
     bound = BoundProgram(model.program, [arrays], 1)

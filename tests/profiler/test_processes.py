@@ -8,6 +8,7 @@ import profiled_graphs as graphs
 from recorded_runs import run_and_record
 
 from compiler import compile
+from profiler.analysis.undisturbed import times_of, yardsticks_of
 from profiler.measure.measuring import measure
 from profiler.measure.outcome import Outcome
 from profiler.measure.processes import joined, process_requests
@@ -27,6 +28,7 @@ def test_a_run_is_shared_between_processes_and_its_samples_tell_which(store):
     assert all(len(launch.samples) == 120 and launch.flops and launch.key for launch in result.launches)
     assert len(outcome.outputs) == 1 and outcome.compilation is not None and result.memory["planned_peak"]
     assert len(result.conditions["each_process"]) == 3 and "process 3, compiled" in heard
+    assert len(yardsticks_of(result.conditions)) == 3 == len(times_of(result).slowness)
     row = queries.run_row(store, run)
     assert row["conditions"]["processes"] == [12, 12, 12] and row["request"]["processes"] == 3
     samples = queries.run_samples(store, run)

@@ -1,5 +1,7 @@
 """Verdicts find what is there and do not find what is not, however processes differ and whatever else ran meanwhile."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -268,3 +270,35 @@ def test_calls_that_hardly_had_a_processor_tell_nothing_of_each_other(processes,
         got = compare_times(*runs, turns=turns)
         assert got.verdict == CANNOT_TELL and OTHERS in got.words
         assert 0.3 < got.ratio < 1.5 and got.low > 0.05 and got.high < 20
+
+
+def beside(run, yardstick, rng):
+    """A run with a yardstick that took so long in each of its processes, more or less."""
+    every = yardstick * np.exp(0.003 * rng.standard_normal(len(run.parts)))
+    return replace(run, yardsticks=tuple(float(x) for x in every))
+
+
+@pytest.mark.parametrize("processes", [1, 5, 8])
+def test_a_machine_that_got_slower_is_not_a_program_that_did(processes):
+    rng = np.random.default_rng(31)
+    made = dict(processes=processes, between=0.005, blocks=12)
+    for _ in range(20):
+        before, after = beside(a_run(rng, **made), 60e3, rng), beside(a_run(rng, 1.5e6, **made), 90e3, rng)
+        assert compare_times(replace(before, yardsticks=()), after).verdict == SLOWER  # as nothing tells otherwise
+        for one, two in ((before, after), (after, before)):
+            got = compare_times(one, two)
+            assert got.verdict == CANNOT_TELL and "the machine itself was" in got.words and got.advice, got
+        # A difference that is larger than what the machine's can explain is one all the same.
+        assert compare_times(before, beside(a_run(rng, 4e6, **made), 90e3, rng)).verdict == SLOWER
+        # Of another number of threads, the yardstick takes longer of itself.
+        assert compare_times(before, replace(after, threads=2)).verdict == SLOWER
+
+
+def test_a_machine_that_stayed_as_it_was_hides_nothing():
+    rng = np.random.default_rng(32)
+    found = [
+        compare_times(beside(a_run(rng), 60e3, rng), beside(a_run(rng, level), 60e3, rng)).verdict
+        for level in (1e6, 1.15e6)
+        for _ in range(50)
+    ]
+    assert found.count(SAME) >= 49 and found[50:].count(SLOWER) >= 48

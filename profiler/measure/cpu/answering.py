@@ -243,7 +243,7 @@ def _conditions(before: dict[str, Any], timing: Timing, bound: BoundProgram) -> 
     return before | {
         "load_after": after["load"], "notes": list(kinds.values()), "buffer_sets": timing.sets,
         "interval_reached": timing.reached, "threads": bound.threads, "lost_share": round(lost, 4),
-        "disturbed_calls": int((timing.lost > 0).sum()),
+        "disturbed_calls": int((timing.lost > 0).sum()), "yardstick": round(timing.yardstick, 1),
     }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from compiler.backend.runtime_ir import POOL_HEADER
 from compiler.backend.runtime_threads import OBSERVER
 from compiler.cache import default_cache, key_of, producer, target_identity
 from compiler.targets import get_target
+from profiler.measure.cpu import yardstick
 
 if TYPE_CHECKING:
     from compiler.program.execution import Program
@@ -164,16 +165,16 @@ declare i32 @clock_gettime(i32, ptr)
 
 @lru_cache(maxsize=1)
 def load_loop() -> LoadedCode:
-    """The loop in this process; loaded once, with LLVM, and compiled where it is not in the cache."""
+    """The loop and the yardstick in this process; loaded once, with LLVM, and compiled where not in the cache."""
     target = get_target("cpu")
-    loop = _MEASURE.substitute(observer=OBSERVER, header=POOL_HEADER)
+    loop = _MEASURE.substitute(observer=OBSERVER, header=POOL_HEADER) + yardstick.yardstick_ir()
     text = f'target datalayout = "{target.data_layout}"\ntarget triple = "{target.triple}"\n{loop}'
     cache, key = default_cache(), key_of("measuring", text, target_identity(target), producer())
     image = cache.get("object", key)
     if image is None:
         image = compile_llvm(text, target, 1).object
         cache.put("object", key, image)
-    return load_objects([image], ["kg_measure"], imports=runtime_symbols(), keep=[load_runtime()])
+    return load_objects([image], ["kg_measure", yardstick.NAME], imports=runtime_symbols(), keep=[load_runtime()])
 
 
 @dataclass(frozen=True)
@@ -238,18 +239,27 @@ class BoundProgram:
         read = clocks[: -(-len(times) // every) + 1]
         return times, lost_time(times[:, 1] - times[:, 0], read, every)
 
+    def measure_yardstick(self) -> tuple[np.ndarray, np.ndarray]:
+        """Nanoseconds that the yardstick takes now, on as many threads as the program, and what of them was lost."""
+        clocks = np.zeros((yardstick.TIMED + 1, self.threads, 2), np.int64)
+        times = self._call(yardstick.TIMED, 0, None, clocks, 1, function=load_loop().address(yardstick.NAME))
+        self.made -= len(times)
+        spans = times[:, 1] - times[:, 0]
+        return spans, lost_time(spans, clocks, 1)
+
     def _call(
         self, count: int, first: int, trace: np.ndarray | None, clocks: np.ndarray | None, every: int,
-        seconds: float = math.inf,
+        seconds: float = math.inf, function: int | None = None,
     ) -> np.ndarray:  # fmt: skip
         times = np.zeros((count, 2), np.int64)
         stride = 0 if trace is None else trace.nbytes // max(count, 1)
         # Each thread reads its own clock: what another one has had is known to the system only now and then.
         notes = self._notes if clocks is not None and self.threads > 1 else None
         until = time.monotonic_ns() + int(seconds * 1e9) if seconds < math.inf else _NEVER
+        called = self._native.entry if function is None else function
         with self._pool.reserved(self.threads) as pool:
             made = self._measure(
-                pool, self._native.entry, self._args.ctypes.data, self.threads, self._tables.ctypes.data,
+                pool, called, self._args.ctypes.data, self.threads, self._tables.ctypes.data,
                 len(self._tables), first, count, 8 * self._native.buffers, times.ctypes.data,
                 None if trace is None else trace.ctypes.data, stride, self._progress, self.made + 1,
                 None if clocks is None else clocks.ctypes.data, every, time.CLOCK_THREAD_CPUTIME_ID, notes,

@@ -18,6 +18,7 @@ from compiler.program.result_memory import aligned_empty
 from profiler.analysis.statistics import order_interval
 from profiler.analysis.undisturbed import CLEAN
 from profiler.measure.counters import waited_nanoseconds
+from profiler.measure.cpu import yardstick
 from profiler.measure.cpu.native import BoundProgram
 from profiler.measure.machine import cache_sizes
 
@@ -52,7 +53,8 @@ def patience(budget: float) -> float:
 class Timing:
     """Nanoseconds of whole calls, of each launch, and of each launch on each thread; block sizes; one traced call.
 
-    `lost` and `lost_traced` are the nanoseconds of processor time that whole and traced calls did not get.
+    `lost` and `lost_traced` are the nanoseconds of processor time that whole and traced calls did not get. `yardstick`
+    is what the yardstick took meanwhile, also in nanoseconds.
     """
 
     samples: np.ndarray
@@ -64,6 +66,7 @@ class Timing:
     sets: int
     lost: np.ndarray
     lost_traced: np.ndarray
+    yardstick: float
 
 
 def buffer_sets(arrays: Sequence[np.ndarray], output_bytes: int, rotate: bool) -> list[list[np.ndarray]]:
@@ -91,6 +94,7 @@ def time_program(
     traces: list[np.ndarray] = []
     lost: list[np.ndarray] = []
     lost_traced: list[np.ndarray] = []
+    measured_by: tuple[list[np.ndarray], list[np.ndarray]] = [], []
 
     def block(count: int) -> np.ndarray:
         report(len(whole))
@@ -100,6 +104,8 @@ def time_program(
         together = min(count << min(len(whole), 10), _TOGETHER) if busy else 1
         if busy and bound.threads > 1:
             sleep(random.uniform(0, _APART))
+        for kept, part in zip(measured_by, bound.measure_yardstick()):
+            kept.append(part)
         count, seconds = max(count, together), math.inf if repeat is not None else max(budget / BLOCKS, _LONG_BLOCK)
         times, missing = _watched(bound, count, first, every, None, seconds)
         count = len(times)
@@ -130,7 +136,7 @@ def time_program(
     middle = int(np.argsort(launches.sum(axis=1))[len(launches) // 2]) if launches.size else 0
     return Timing(
         np.concatenate(whole), launches, spans, blocks, joined[middle], reached, sets,
-        np.concatenate(lost), np.concatenate(lost_traced),
+        np.concatenate(lost), np.concatenate(lost_traced), yardstick.needed(*measured_by, bound.threads),
     )  # fmt: skip
 
 
