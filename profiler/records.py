@@ -268,20 +268,31 @@ class Moment:
         return self.runs[-1] if self.runs else self.run
 
 
+_MACHINE_MOVED = 0.02  # less than that is said of no machine: it is how yardsticks scatter
+
+
 @dataclass(frozen=True)
 class Change:
     """Where a history changes: the first run after it, the place of its moment, the ratio of the middle after it to
-    that before it, and how likely chance alone does as much."""
+    that before it, and how likely chance alone does as much. `machine` is the same ratio of a fixed piece of work that
+    was timed beside the runs: what the machine alone accounts for; 1 where it is not known."""
 
     run: int
     at: int
     ratio: float
     p: float
+    machine: float = 1.0
 
     @property
     def words(self) -> str:
         """How much slower or faster it became, and from where on."""
-        return f"{self.ratio - 1:+.1%} from run {self.run} on"
+        return f"{self.ratio - 1:+.1%} from run {self.run} on{f' ({self.reason})' if self.reason else ''}"
+
+    @property
+    def reason(self) -> str:
+        """What the machine has to do with it, in words; nothing where it stayed as it was."""
+        change = self.machine - 1
+        return f"the machine itself: {change:+.1%}" if abs(change) >= _MACHINE_MOVED else ""
 
 
 @dataclass(frozen=True)

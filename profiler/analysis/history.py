@@ -3,7 +3,8 @@
 A change point is found where the ranks of the runs before it and after it lie so far apart that chance puts runs into
 such an order in fewer than one of a hundred histories (a permutation test of the largest difference over all places to
 cut). Parts of a history that was cut are looked at in turn; so of histories without any change, one of a hundred gets a
-change point or more. Below about ten runs no order is that unlikely, and nothing is found.
+change point or more. Below about ten runs no order is that unlikely, and nothing is found. How much of a change is the
+machine's is told by the yardstick that was timed beside the runs.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ def history(store: Store, source: str, run: int | None = None, by: str = "run") 
     moments = tuple(_moment(rows, by) for rows in together.values())
     ordered = [(at, row) for at, rows in enumerate(together.values()) for row in rows]
     found = change_points([row["median"] for _, row in ordered])
-    changes = tuple(Change(ordered[at][1]["id"], ordered[at][0], ratio, p) for at, ratio, p in found)
+    machine = _machine_ratios(store, [row["id"] for _, row in ordered], [at for at, _, _ in found])
+    changes = tuple(
+        Change(ordered[at][1]["id"], ordered[at][0], ratio, p, moved) for (at, ratio, p), moved in zip(found, machine)
+    )
     alike = [row for _, row in ordered]
     return History(meant["source"], _conditions(meant), moments, changes, len(rows) - len(alike))
 
@@ -62,6 +66,17 @@ _HAVE = {
     "commit": "runs of a file in a Git repository get it by themselves",
     "tag": "`kernelglass run --tag` and `kernelglass runs tag` put one on",
 }
+
+
+def _machine_ratios(store: Store, runs: Sequence[int], places: Sequence[int]) -> list[float]:
+    """For each change, by how much longer the yardstick took after it than before, up to the next; 1 if unknown."""
+    known = queries.yardsticks(store, runs) if places else {}
+    borders = [0, *places, len(runs)]
+    parts = [[known[run] for run in runs[a:b] if run in known] for a, b in itertools.pairwise(borders)]
+    return [
+        float(np.median(after) / np.median(before)) if min(len(before), len(after)) >= _LEAST else 1.0
+        for before, after in itertools.pairwise(parts)
+    ]
 
 
 def _key(row: dict[str, Any], by: str) -> Any:

@@ -170,6 +170,8 @@ def _conditions(results: Sequence[MeasuredRun]) -> dict[str, Any]:
             share = joint["lost_share"]
             kept.append(f"other programs took {share:.0%} of the processor time while it was timed")
         joint["notes"] = kept
+    if taken := [conditions["yardstick"] for conditions in every if "yardstick" in conditions]:
+        joint["yardstick"] = round(float(np.median(taken)), 1)
     joint["each_process"] = [
         {name: conditions[name] for name in _PER_PROCESS if name in conditions} for conditions in every
     ]

@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 from compiler.printable import printable_lines
 from profiler import units
 from profiler.analysis.aggregation import BY, grouped, uneven_words
-from profiler.records import StageRecord
+from profiler.records import History, StageRecord
 from profiler.report import figures, heat, plots, words
 
 MOST_BYTES = 2_000_000
@@ -43,7 +43,7 @@ def _environment() -> Environment:
 
 def run_html(
     document: dict[str, Any], stages: list[StageRecord], notes: list[str], comparison: dict[str, Any] | None = None,
-    history: dict[str, Any] | None = None,
+    history: History | None = None,
 ) -> str:  # fmt: skip
     """The report of a run. Where IR would take it past two megabytes, whole stages are left out and named."""
     template = _environment().get_template("run.html.j2")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from profiler.analysis.compare import compare_runs
@@ -59,7 +58,7 @@ def _html(store: Store, document: dict[str, Any], comparison: dict[str, Any] | N
     if document["compilation"] is not None:
         stages, note = ensure_stages(store, document["compilation"]["id"])
         notes += [note] if note else []
-    past = asdict(history(store, document["run"]["source"], document["run"]["id"])) if document["times"] else None
+    past = history(store, document["run"]["source"], document["run"]["id"]) if document["times"] else None
     return run_html(document, stages, notes, comparison, past)
 
 

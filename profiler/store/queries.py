@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Sequence
@@ -117,6 +118,16 @@ def run_row(store: Store, run: int) -> dict[str, Any]:
     row = _must(store.rows("SELECT * FROM runs WHERE id = ?", (run,)), store, f"run {run}")
     tags = store.rows("SELECT tag FROM tags WHERE run = ? ORDER BY tag", (run,))
     return _plain(row | {"tags": " ".join(each["tag"] for each in tags)})
+
+
+def yardsticks(store: Store, runs: Sequence[int]) -> dict[int, float]:
+    """What a fixed piece of work took beside each of these runs, in nanoseconds; of those it was timed beside."""
+    rows = store.rows(
+        """SELECT id, json_extract(conditions, '$.yardstick') AS took FROM runs
+           WHERE id IN (SELECT value FROM json_each(?)) AND json_valid(conditions)""",
+        (json.dumps(list(runs)),),
+    )
+    return {row["id"]: row["took"] for row in rows if isinstance(row["took"], int | float) and row["took"] > 0}
 
 
 def machine_row(store: Store, machine: int) -> dict[str, Any]:

@@ -39,9 +39,10 @@ def test_too_few_runs_tell_nothing():
     assert change_points([1, 1, 1, 9, 9, 9]) == [] == change_points([]) == change_points([1.0])
 
 
-def a_run(store, level, commit=None, **more):
+def a_run(store, level, commit=None, yardstick=None, **more):
     run = writer.begin_run(store, made.request("model.py", **more), made.MACHINE)
     conditions = {"threads": 1} | ({"commit": commit} if commit else {})
+    conditions |= {"yardstick": yardstick} if yardstick else {}
     writer.finish_run(store, run, MeasuredRun("finished", (level,) * 6, (6,), conditions=conditions))
     return run
 
@@ -58,6 +59,15 @@ def test_a_history_has_the_runs_under_the_same_conditions(store):
     assert change.run == runs[12] and change.ratio == pytest.approx(1.5, abs=0.01)
     page = export_run(store, runs[5], "html")
     assert ("Over time" in page and f"From run {runs[12]} on: +49.9%" in page) or "+50.0%" in page
+
+
+def test_a_change_says_how_much_of_it_is_the_machines(store):
+    for at in range(36):
+        a_run(store, 1000 + at % 3 + 500 * (at >= 12) + 500 * (at >= 24), yardstick=60e3 * (1.5 if at >= 12 else 1.0))
+    machine, program = history(store, "model.py").changes
+    assert machine.machine == pytest.approx(1.5) and program.machine == pytest.approx(1.0)
+    assert machine.words.endswith("from run 13 on (the machine itself: +50.0%)") and program.words.endswith("run 25 on")
+    assert "(the machine itself: +50.0%)." in export_run(store, 30, "html")
 
 
 def test_runs_of_a_commit_or_tag_are_one_moment(store):

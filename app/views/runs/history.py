@@ -118,7 +118,7 @@ class HistoryView(QWidget):
             plot.addItem(
                 pyqtgraph.InfiniteLine(
                     step.at - 0.5, pen=pyqtgraph.mkPen(colour, width=1.5, style=Qt.PenStyle.DashLine),
-                    label=f"{mark} {step.ratio - 1:+.1%}",
+                    label=f"{mark} {step.ratio - 1:+.1%}" + (f"\n{step.reason}" if step.reason else ""),
                     labelOpts={"color": colour, "position": 0.93, "anchors": [(0, 0.5), (0, 0.5)]},
                 )
             )  # fmt: skip
