@@ -115,10 +115,11 @@ class HistoryView(QWidget):
         plot.addItem(dots)
         for step in past.steps:
             mark, colour = ("\u25b2", theme.warning) if step.ratio > 1 else ("\u25bc", theme.good)
+            machine = f", machine {step.machine - 1:+.1%}" if step.reason else ""
             plot.addItem(
                 pyqtgraph.InfiniteLine(
                     step.at - 0.5, pen=pyqtgraph.mkPen(colour, width=1.5, style=Qt.PenStyle.DashLine),
-                    label=f"{mark} {step.ratio - 1:+.1%}" + (f"\n{step.reason}" if step.reason else ""),
+                    label=f"{mark} {step.ratio - 1:+.1%}{machine}",
                     labelOpts={"color": colour, "position": 0.93, "anchors": [(0, 0.5), (0, 0.5)]},
                 )
             )  # fmt: skip
