@@ -10,7 +10,7 @@ chosen percentage. Three ways, by what was measured:
   Runs are made at different times, though, and a machine drifts: the interval has that in it, and the runs must lie
   further apart than the processes of either lie among themselves (the outermost tenths aside). Where a fixed piece of
   work that is timed beside them took longer in one of them, so may they, whatever they run: by that much the interval
-  is wider. The piece of work is one that feels a slower machine more than most.
+  is wider, or by less where processes of the same run show that they feel it less.
 - *Few processes*: nothing tells how processes differ, so much is allowed for that.
 
 Where other programs left runs no undisturbed calls, the processor time of their threads stands for it, if both were
@@ -50,6 +50,7 @@ _WASTE = math.log(1.5)  # what threads waited is taken to be no more than half o
 _ALIKE = 0.15  # shares of lost processor time that lie no further apart count as the same
 _MOST_LOST = 0.8  # of their processor time: calls that lost more say nothing of what they need
 _SPEED = "the machine itself was {} slower during one of them"
+_ASSUMED = 10 * 0.05**2  # as if ten processes had shown it, of a machine whose speed scatters by 5 %
 _APART = "processes of the same run differ as much"
 _WIDE = "the times scatter too much"
 _AGAIN = "`compare --again` measures both in turns"
@@ -177,7 +178,6 @@ def _by_processes(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdi
     if not steady:
         first, second = np.ones(len(first), bool), np.ones(len(second), bool)
     blind = [not steady and _is_drowned(a, b) for a, b in pairs]
-    moved = _moved(*pairs[0], first, second)
     ones = np.stack(
         [_metric(a, steady or x)[first] for (a, _), x in zip(pairs, blind)], axis=1
     )  # [processes, questions]
@@ -185,6 +185,7 @@ def _by_processes(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdi
     chances = step_down(permuted(ones, twos, seed))
     found = []
     for (a, b), p, one, two, lost in zip(pairs, chances, ones.T, twos.T, blind):
+        moved = _moved(a, b, (one, two), (first, second))
         low, high = _welch_interval(one, two, CONFIDENCE, moved)
         # The exact test knows nothing of drift, so that a verdict takes an interval with its own confidence too.
         least, most = _welch_interval(one, two, 1 - ALPHA, moved)
@@ -201,12 +202,29 @@ def _by_processes(pairs: Sequence[tuple[Times, Times]], seed: int) -> list[Verdi
     return found
 
 
-def _moved(a: Times, b: Times, first: np.ndarray | None = None, second: np.ndarray | None = None) -> float:
-    """How much longer, as a logarithm, the yardstick took in one of two runs; 0 where they have none in common."""
+def _moved(
+    a: Times, b: Times, logs: tuple[np.ndarray, np.ndarray] | None = None,
+    kept: tuple[np.ndarray, np.ndarray] | None = None,
+) -> float:  # fmt: skip
+    """How much longer, as a logarithm, a run may have taken only because the machine was slower: what the yardstick
+    tells of it, 0 where they have none in common, and as far as such processes are known to feel it."""
     if a.slowness is None or b.slowness is None or a.threads != b.threads:
         return 0.0
-    one, two = (x if kept is None else x[kept] for x, kept in ((a.slowness, first), (b.slowness, second)))
-    return abs(float(np.median(two) - np.median(one)))
+    one, two = (a.slowness, b.slowness) if kept is None else (a.slowness[kept[0]], b.slowness[kept[1]])
+    felt = 1.0 if logs is None else _felt((one, two), logs)
+    return felt * abs(float(np.median(two) - np.median(one)))
+
+
+def _felt(slowness: tuple[np.ndarray, np.ndarray], logs: tuple[np.ndarray, np.ndarray]) -> float:
+    """How much of what the yardstick takes longer a model takes longer, at most: from 0, of one that waits for its own
+    results and leaves units idle anyway, to 1. Processes of the same run tell, if the machine changed between them;
+    until they do, all of it is assumed."""
+    x, y = (np.concatenate([part - part.mean() for part in parts]) for parts in (slowness, logs))
+    weight = float(x @ x) + _ASSUMED
+    slope = (float(x @ y) + _ASSUMED) / weight
+    rest = y - slope * x
+    error = math.sqrt(float(rest @ rest) / max(len(x) - 3, 1) / weight)
+    return _within(slope + 2 * error, 0.0, 1.0)
 
 
 def _metric(times: Times, steady: bool) -> np.ndarray:

@@ -294,6 +294,23 @@ def test_a_machine_that_got_slower_is_not_a_program_that_did(processes):
         assert compare_times(before, replace(after, threads=2)).verdict == SLOWER
 
 
+@pytest.mark.parametrize(("felt", "verdict"), [(0.0, SLOWER), (1.0, CANNOT_TELL)])
+def test_processes_that_do_not_feel_a_slower_machine_are_told_apart_on_it(felt, verdict):
+    """A chain of dependent operations takes as long on half a core; one that fills its units takes twice as long."""
+    rng, found = np.random.default_rng(33), []
+
+    def a_slowed_run(level, count):
+        slow = rng.permutation(np.arange(8) < count)
+        parts = [a_run(rng, level * 1.8 ** (felt * x), processes=1, between=0.002) for x in slow]
+        blocks, counts = parts[0].blocks * 8, (6,) * 8
+        made = Times(np.concatenate([part.values for part in parts]), blocks, counts)
+        return replace(made, yardsticks=tuple(60e3 * 1.8**x for x in slow.astype(float)))
+
+    for _ in range(30):
+        found.append(compare_times(a_slowed_run(1e6, 2), a_slowed_run(1.1e6, 6)).verdict)
+    assert found.count(verdict) >= 27, found
+
+
 def test_a_machine_that_stayed_as_it_was_hides_nothing():
     rng = np.random.default_rng(32)
     found = [
