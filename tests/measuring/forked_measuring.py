@@ -1,25 +1,31 @@
 """Processes that measure, for tests that are not about their times: forks of one that has loaded what they need.
 
 A fresh interpreter has to load all of that first, and the compiler as well where nothing is in the cache, which takes
-longer than a short run. What is timed in earnest has one of its own: tests/profiler, and whatever calls the command
-line in a process, have the real ones.
+longer than a short run. What is timed in earnest has one of its own: most of tests/profiler, and whatever calls the
+command line in a process, have the real ones.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import select
 import signal
+import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from compiler.cache import producer, producer_versions
+from compiler.language.library import default_library
 from compiler.processes.child import live
 from compiler.processes.frames import Channel
+from compiler.processes.known_types import readable
 from compiler.processes.nursery import Nursery
 from compiler.processes.supervisor import _ends, _path
+from compiler.targets import get_target
 from profiler.measure.cpu import answering
 
 MODULES = (
@@ -27,7 +33,8 @@ MODULES = (
     "compiler.passes.fusion.run", "compiler.passes.kernel.run", "compiler.backend.emission", "compiler.backend.jit",
     "profiler.analysis.memory", "profiler.measure.counters", "profiler.measure.cpu.native",
     "profiler.measure.cpu.pinning", "profiler.measure.cpu.sampling", "profiler.measure.cpu.timing",
-    "profiler.measure.machine", "profiler.measure.tree_memory", "profiler.model_records",
+    "profiler.measure.machine", "profiler.measure.tree_memory", "profiler.model_records", "compiler.targets.nvptx",
+    "compiler.targets.amdgpu", "llvmlite.binding", "platformdirs.unix", "psutil",
 )  # fmt: skip
 
 # In the nursery
@@ -37,15 +44,25 @@ KNOWN = answering.KNOWN
 
 
 def prepare() -> None:
-    """Load what they need."""
+    """Load what they need, and look once for all of them at the machine, at our own files and at what is asked."""
     for name in MODULES:
         import_module(name)
+    get_target("cpu")
+    producer()
+    producer_versions()
+    default_library()
+    for kind in KNOWN.values():
+        readable(kind)
 
 
 def serve(channel: Channel, page: str, errors: str) -> None:
     """Measure; the page and the file for what is written on the standard error are those of whoever asked."""
     os.dup2(os.open(errors, os.O_WRONLY | os.O_APPEND), 2)
     answering.serve(channel, str(os.open(page, os.O_RDWR)))
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(0)  # an interpreter that ends touches all that it shares with the others, which copies it
 
 
 # Of those who ask

@@ -2,7 +2,7 @@
 
 import threading
 
-from forked_measuring import ForkToMeasure
+from forked_measuring import ForkToMeasure, prepare
 
 from compiler.processes.supervisor import Child
 from profiler.measure.cpu import measuring
@@ -13,4 +13,5 @@ def _child(*asked, **how):
     return (Child if others else ForkToMeasure)(*asked, **how)
 
 
+prepare()
 measuring.Child = _child

@@ -3,6 +3,7 @@
 import numpy as np
 
 from compiler import BufferType, Graph, TensorType, ops
+from compiler.targets import get_target
 
 KERNELS = """
 @kernel("crash")
@@ -78,3 +79,15 @@ def counting(name):
 
 def array(*shape, seed=0):
     return np.random.default_rng(seed).random(shape, dtype=np.float32) + np.float32(0.1)
+
+
+def known_cost(rounds):
+    """Three kernels: a softmax, `rounds` dependent multiply-adds of known cost, a sum."""
+    lanes = get_target("cpu").simd_bytes // 4
+    graph = Graph("known", inputs=[TensorType("f32", (64, 64)), TensorType("f32", (3 * lanes,))])
+    with graph:
+        x, y = graph.inputs
+        result = TensorType("f32", (lanes,))
+        chain = ops.custom("kg.multiply_rounds", [y], result, rounds=rounds, chains=1)
+        graph.output(ops.softmax(x, axis=1), chain, ops.sum(x, axis=0))
+    return graph, [array(64, 64), np.full(3 * lanes, 1 / 128, np.float32)]

@@ -11,7 +11,10 @@ from profiler.measure.commit import source_commit
 from profiler.measure.measuring import measure
 from profiler.records import MeasureRequest
 
-pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="makes repositories with git")
+pytestmark = [
+    pytest.mark.skipif(shutil.which("git") is None, reason="makes repositories with git"),
+    pytest.mark.usefixtures("measured_in_forks"),
+]
 
 
 def git(folder, *arguments):

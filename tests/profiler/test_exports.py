@@ -22,6 +22,7 @@ from profiler.report.exports.csv_table import COMPARISON_COLUMNS, RUN_COLUMNS
 from profiler.report.write import export_comparison, export_run
 from profiler.store import open_store, queries, writer
 
+pytestmark = pytest.mark.usefixtures("measured_in_forks")
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "trace-schema.md").read_text()
 

@@ -20,7 +20,7 @@ from profiler.report.lanes import lanes
 from profiler.report.write import export_run
 from profiler.store import open_store, writer
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.usefixtures("measured_in_forks")]
 SLICES = """select slice.ts, slice.dur, slice.name, slice.category, slice.depth, slice.arg_set_id as args,
             thread.name as thread, process.name as process
             from slice join thread_track on slice.track_id = thread_track.id join thread using (utid)

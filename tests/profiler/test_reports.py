@@ -17,6 +17,7 @@ from profiler.report.html import embedded
 from profiler.report.write import RUN_FORMATS, export_run
 from profiler.store import open_store, queries, writer
 
+pytestmark = pytest.mark.usefixtures("measured_in_forks")
 ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script>"
 

@@ -18,6 +18,8 @@ from profiler.sampled import PLACES, HotLine, SampledKernel, Sampling, StageHeat
 from profiler.store import StoreError, writer
 from profiler.store.sampled import sampling
 
+pytestmark = pytest.mark.usefixtures("measured_in_forks")
+
 
 def sampled(first=250, second=750):
     """Samples of one kernel `k` of two lines."""
