@@ -10,6 +10,7 @@ import time
 import psutil
 import pytest
 from command_line import ROOT, SCALE, assert_one_line, document
+from forked_measuring import measure_afresh, measure_in_forks
 from timed_children import measuring
 
 from profiler.measure.machine import this_machine
@@ -42,6 +43,7 @@ def crash(out: Tensor, x: Tensor):
 def cluster():
     """A scheduler with one worker."""
     with joined("local", 1) as found:
+        found.client.run(measure_in_forks)
         yield found
 
 
@@ -128,6 +130,7 @@ def test_a_kernel_that_crashes_there_is_told_as_one_that_crashes_here(cluster, k
 
 
 def test_a_lost_worker_ends_the_run_as_interrupted_and_nothing_else(cluster, scale, tmp_path):
+    cluster.client.run(measure_afresh)
     db = tmp_path / "kept.db"
     command = [sys.executable, "-m", "app", "run", str(scale), "--device", f"{cluster.address}/cpu", "--db", str(db)]
     client = subprocess.Popen(

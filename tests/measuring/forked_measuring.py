@@ -24,9 +24,9 @@ from compiler.processes.child import live
 from compiler.processes.frames import Channel
 from compiler.processes.known_types import readable
 from compiler.processes.nursery import Nursery
-from compiler.processes.supervisor import _ends, _path
+from compiler.processes.supervisor import Child, _ends, _path
 from compiler.targets import get_target
-from profiler.measure.cpu import answering
+from profiler.measure.cpu import answering, measuring
 
 MODULES = (
     "compiler.loading", "compiler.pipeline", "compiler.program.execution", "compiler.passes.graph.run",
@@ -136,3 +136,13 @@ def _close_all_but(*kept: int) -> None:
         if (descriptor := int(name)) > 2 and descriptor not in kept:
             with suppress(OSError):  # that of the list itself
                 os.close(descriptor)
+
+
+def measure_in_forks() -> None:
+    """For another process, as a worker of a cluster is: runs that it is asked for are measured in forks."""
+    measuring.Child = BornToMeasure
+
+
+def measure_afresh() -> None:
+    """And again in processes of their own."""
+    measuring.Child = Child
