@@ -12,6 +12,7 @@ from dataclasses import replace
 import psutil
 import pytest
 from command_line import ROOT, SCALE, TWO, assert_one_line, document
+from forked_workers import forked_workers, worker_processes
 
 from app.sweep.engine import run_cells
 from app.sweep.outcomes import DONE, outcomes
@@ -37,7 +38,7 @@ def cluster(tmp_path_factory):
     """A scheduler with two workers, whose cache is their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("KERNELGLASS_CACHE", str(tmp_path_factory.mktemp("workers")))
-        with joined("local", 2) as found:
+        with forked_workers(), joined("local", 2) as found:
             yield found
 
 
@@ -48,16 +49,6 @@ def spec(tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(SWEEP)
     return path
-
-
-def workers():
-    """The processes of the cluster's workers."""
-    found = []
-    for process in psutil.Process().children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            if "multiprocessing.spawn" in " ".join(process.cmdline()):
-                found.append(process.pid)
-    return found
 
 
 def compilations(db):
@@ -74,7 +65,7 @@ def test_every_worker_tells_its_machine_and_only_this_machine_can_reach_it(clust
         assert worker["address"].startswith("tcp://127.0.0.1:") and worker["threads"] == 1
         assert (worker["fingerprint"]["triple"], worker["fingerprint"]["features"]) == (host.triple, host.features)
         assert ("GPU" in worker["resources"]) == bool(worker["fingerprint"]["cards"])
-    for process in [psutil.Process(), *map(psutil.Process, workers())]:
+    for process in [psutil.Process(), *map(psutil.Process, worker_processes())]:
         listening = [c.laddr.ip for c in process.net_connections("inet") if c.status == psutil.CONN_LISTEN]
         assert set(listening) <= {"127.0.0.1"}
     status, text, _ = kernelglass("cluster", "status", cluster.address)
@@ -166,7 +157,7 @@ def swept_under_fire(cluster, spec, db, kills):
     asked, killed = read_spec(spec), []
 
     def kill_one(progress):
-        alive = [pid for pid in workers() if pid not in killed]
+        alive = [pid for pid in worker_processes() if pid not in killed]
         if alive and len(killed) < kills and progress.running:
             os.kill(alive[0], signal.SIGKILL)
             killed.append(alive[0])
@@ -245,7 +236,7 @@ def test_a_farm_does_the_tasks_of_a_lost_worker_again(cluster, tmp_path):
     def watch(stage, name, kernel):
         if stage == "compiled" and not done.is_set():
             done.set()
-            os.kill(workers()[0], signal.SIGKILL)
+            os.kill(worker_processes()[0], signal.SIGKILL)
 
     with farmed(cluster), pytest.MonkeyPatch.context() as patch:
         patch.setenv("KERNELGLASS_CACHE", str(tmp_path / "there"))

@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 from command_line import SCALE, assert_one_line
+from forked_workers import forked_workers
 
 pytest.importorskip("distributed")
 
@@ -21,7 +22,7 @@ CELLS = ("--no-start-up", "--debug", "none", "--repeat", 1)
 @pytest.fixture(scope="module")
 def cluster():
     """A scheduler with two workers."""
-    with joined("local", 2) as found:
+    with forked_workers(), joined("local", 2) as found:
         yield found
 
 

@@ -11,6 +11,7 @@ import psutil
 import pytest
 from command_line import ROOT, SCALE, assert_one_line, document
 from forked_measuring import measure_afresh, measure_in_forks
+from forked_workers import forked_workers
 from timed_children import measuring
 
 from profiler.measure.machine import this_machine
@@ -42,7 +43,7 @@ def crash(out: Tensor, x: Tensor):
 @pytest.fixture(scope="module")
 def cluster():
     """A scheduler with one worker."""
-    with joined("local", 1) as found:
+    with forked_workers(), joined("local", 1) as found:
         found.client.run(measure_in_forks)
         yield found
 

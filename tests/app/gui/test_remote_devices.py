@@ -7,6 +7,7 @@ import signal
 
 import psutil
 import pytest
+from forked_workers import forked_workers
 from PySide6.QtCore import Qt
 from timed_children import measuring
 
@@ -25,7 +26,7 @@ WAIT = 90_000
 @pytest.fixture(scope="module")
 def cluster():
     """A scheduler with one worker."""
-    with joined("local", 1) as found:
+    with forked_workers(), joined("local", 1) as found:
         yield found
 
 
