@@ -23,6 +23,12 @@ def _short(monkeypatch):
     monkeypatch.setattr(joining, "_CONNECT", 1.5)
 
 
+@pytest.fixture
+def given_up_soon(_short, monkeypatch):
+    """Where nobody ever answers, whoever waits longer hears no more."""
+    monkeypatch.setattr(joining, "_CONNECT", 0.3)
+
+
 @pytest.mark.parametrize(
     "address, status",
     [("", 2), ("nowhere", 2), ("tcp://", 2), ("ftp://127.0.0.1:1", 2), ("http://127.0.0.1:1", 2),
@@ -43,6 +49,7 @@ def port():
         yield listening
 
 
+@pytest.mark.usefixtures("given_up_soon")
 def test_somebody_who_never_answers_is_given_up(kernelglass, port):
     address = f"tcp://127.0.0.1:{port.getsockname()[1]}"
     assert_one_line(kernelglass("cluster", "status", address), 4, f"no scheduler at {address}")
@@ -73,6 +80,7 @@ def test_somebody_who_talks_of_other_things_is_no_scheduler(kernelglass, port, s
     port.close()
 
 
+@pytest.mark.usefixtures("given_up_soon")
 def test_a_web_server_is_no_scheduler(kernelglass):
     class Quiet(http.server.SimpleHTTPRequestHandler):
         def log_message(self, format, *args):

@@ -19,7 +19,7 @@ QUICK = ("--repeat", "3", "--processes", "1", "--threads", "1", "--check")
 
 
 @pytest.fixture(scope="module")
-def database(tmp_path_factory):
+def database(tmp_path_factory, measured_in_forks):
     path = tmp_path_factory.mktemp("queries") / "traces.db"
     for _ in range(2):
         assert main(["run", "sample:mlp", *QUICK, "--db", str(path), "--tag", "shown"]) == 0
