@@ -20,7 +20,7 @@ def model(types, build, fuse=True, force_fuse=frozenset()):
     with Graph("g", inputs=[TensorType("f32", shape) for shape in types]) as graph:
         made = build(*graph.inputs)
         graph.output(*(made if isinstance(made, tuple) else (made,)))
-    return compile_graph(graph, CompileOptions(cache=False, fuse=fuse, force_fuse=force_fuse))
+    return compile_graph(graph, CompileOptions(fuse=fuse, force_fuse=force_fuse))
 
 
 def models(types, build):

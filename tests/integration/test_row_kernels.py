@@ -58,7 +58,7 @@ SPACES = [*QUICK, *(pytest.param(*space, marks=pytest.mark.slow) for space in OT
 def compiled(body, shape, axes, dtype, **options):
     with Graph("g", inputs=[TensorType(dtype, shape)]) as graph:
         graph.output(*BODIES[body](graph.inputs[0], axes))
-    return graph, compile_graph(graph, CompileOptions(cache=False, opt_level=1, **options))
+    return graph, compile_graph(graph, CompileOptions(opt_level=1, **options))
 
 
 def elements(shape, dtype):
@@ -99,17 +99,17 @@ def test_a_cut_edge_ends_a_row_kernel() -> None:
         x = graph.inputs[0]
         shifted = x - ops.max(x, axis=1, keepdims=True)
         graph.output(ops.exp(shifted))
-    whole = compile_graph(graph, CompileOptions(cache=False))
-    cut = compile_graph(graph, CompileOptions(cache=False, force_cut=frozenset({("sub_0", "exp_0")})))
+    whole = compile_graph(graph, CompileOptions())
+    cut = compile_graph(graph, CompileOptions(force_cut=frozenset({("sub_0", "exp_0")})))
     assert len(whole.fusion.calls) == 1 and len(cut.fusion.calls) == 2
 
 
 def test_a_cut_edge_keeps_reductions_in_kernels_of_their_own() -> None:
     with Graph("g", inputs=[TensorType("f32", ("M", 64))]) as graph:
         graph.output(ops.mean(ops.sum(graph.inputs[0], axis=1)))
-    together = compile_graph(graph, CompileOptions(cache=False, opt_level=1))
+    together = compile_graph(graph, CompileOptions(opt_level=1))
     edge = frozenset({("reduce_sum_0", "reduce_mean_0")})
-    apart = compile_graph(graph, CompileOptions(cache=False, opt_level=1, force_cut=edge))
+    apart = compile_graph(graph, CompileOptions(opt_level=1, force_cut=edge))
     assert [decision.rule for decision in together.fusion.ledger] == ["sequence"]
     assert len(together.fusion.calls) == 1 and len(apart.fusion.calls) == 2
     x = elements(("M", 64), "f32")
@@ -119,7 +119,7 @@ def test_a_cut_edge_keeps_reductions_in_kernels_of_their_own() -> None:
 def test_the_ledger_says_what_a_row_kernel_keeps() -> None:
     with Graph("g", inputs=[TensorType("f32", ("M", 64))]) as graph:
         graph.output(softmax(graph.inputs[0], (1,)))
-    ledger = compile_graph(graph, CompileOptions(cache=False, recognise=False)).fusion.ledger
+    ledger = compile_graph(graph, CompileOptions(recognise=False)).fusion.ledger
     assert {decision.rule for decision in ledger if decision.accepted} == {"row", "view"}
 
 
@@ -128,7 +128,7 @@ def test_few_long_rows_are_left_to_all_threads() -> None:
     with Graph("g", inputs=[TensorType("f32", (1000, 1000))]) as graph:
         x = graph.inputs[0]
         graph.output(x / ops.sum(x))
-    assert len(compile_graph(graph, CompileOptions(cache=False)).fusion.calls) == 2
+    assert len(compile_graph(graph, CompileOptions()).fusion.calls) == 2
 
 
 def test_rows_of_one_number_throughout_are_reduced():
@@ -138,7 +138,7 @@ def test_rows_of_one_number_throughout_are_reduced():
         graph.output(ops.mean(centred * centred, axis=0), graph.inputs[0] + centred)
     x = np.ones((4, 33, 16), np.float32)
     for fuse in (True, False):
-        variance, moved = compile_graph(graph, CompileOptions(cache=False, fuse=fuse)).execute(x)
+        variance, moved = compile_graph(graph, CompileOptions(fuse=fuse)).execute(x)
         np.testing.assert_array_equal(variance, np.zeros((33, 16), np.float32))
         np.testing.assert_array_equal(moved, x)
 
@@ -151,7 +151,7 @@ def test_what_a_row_kernel_sees_in_another_shape_is_stored_for_others():
         graph.output(ops.mean(centred * centred, axis=1), ops.cumsum(squares, axis=3))
     x = np.random.default_rng(0).standard_normal((5, 6, 3, 17)).astype(np.float32)
     for fuse in (True, False):
-        model = compile_graph(graph, CompileOptions(cache=False, fuse=fuse))
+        model = compile_graph(graph, CompileOptions(fuse=fuse))
         for got, true in zip(model.execute(x), reference(graph, x), strict=True):
             np.testing.assert_allclose(got, true, rtol=1e-5, atol=1e-6)
 
@@ -162,7 +162,7 @@ def test_what_is_loaded_under_a_view_and_without_is_stored_too():
         more, same = ops.reshape(ops.relu(chosen) + 1.0, (1,)), ops.reshape(chosen, (1,))
         graph.output(same, ops.sum(ops.log_softmax(ops.maximum(more, same), axis=-1) / 2.0, axis=0))
     arrays = np.arange(5, dtype=np.float32) - 2, np.array(3)
-    (call,) = (model := compile_graph(graph, CompileOptions(cache=False))).fusion.calls
+    (call,) = (model := compile_graph(graph, CompileOptions())).fusion.calls
     assert "gather" in call.kernel.name
     for got, true in zip(model.execute(*arrays), reference(graph, *arrays), strict=True):
         np.testing.assert_allclose(got, true)
