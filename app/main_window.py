@@ -62,7 +62,7 @@ from app.views.frame.status import Status
 from app.views.frame.toolbar import ChoiceBar
 from app.views.frame.welcome import WelcomePage
 from app.views.frame.workbench import Workbench
-from app.views.parts.later import in_thread
+from app.views.parts.later import PicturesApart, in_thread
 from compiler.collector_pauses import rare_collection
 
 _QUIET = 500  # milliseconds after the first picture: whoever is quick is not disturbed
@@ -80,9 +80,11 @@ class MainWindow(QMainWindow):
         super().__init__()
         look.setParent(self)
         self.settings, self.look = settings, look
-        self.state, self.messages, self.turns = State(), Messages(), Turns(self)
+        pictures = PicturesApart(self)
+        self.state, self.messages, self.turns = State(), Messages(), Turns(self, lambda: pictures.due)
         self.compiler = Compilations(self.state, self.messages, self)
-        self.spare = SpareTime(lambda: self.turns.busy or self.compiler.busy or self.compiler.starting, self)
+        under_way = lambda: self.turns.busy or self.compiler.busy or self.compiler.starting or pictures.due  # noqa: E731
+        self.spare = SpareTime(under_way, self)
         self.records = RecordsController(self.messages, self)
         self.features = Features()
         self._rubbish: Rubbish | None = None
@@ -105,6 +107,7 @@ class MainWindow(QMainWindow):
         self.log.begin()
         self.preferences.begin()
         self.heartbeat = heartbeat_of(self)
+        pictures.begin()
         QTimer.singleShot(0, self._warm_up)
         gc.freeze()  # what the program is made of stays: looking through it for rubbish would be felt
 

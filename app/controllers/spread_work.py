@@ -16,10 +16,12 @@ _QUIET = 0.008  # seconds of work in such a pause from which on the thread is so
 
 
 class Turns(QObject):
-    """Steps done one after the other, a few milliseconds of them at a time; newer steps replace or follow older."""
+    """Steps done one after the other, a few milliseconds of them at a time; newer steps replace or follow older. None
+    is done while `held` says that something else comes next."""
 
-    def __init__(self, parent: QObject | None = None) -> None:
+    def __init__(self, parent: QObject | None = None, held: Callable[[], bool] = lambda: False) -> None:
         super().__init__(parent)
+        self._held = held
         self._steps: deque[Callable[[], object]] = deque()
         self._timer = one_shot(self, self._turn)
 
@@ -45,7 +47,7 @@ class Turns(QObject):
 
     def _turn(self) -> None:
         end = time.perf_counter() + _TURN
-        while self._steps:
+        while self._steps and not self._held():
             self._steps.popleft()()
             if time.perf_counter() >= end:
                 break

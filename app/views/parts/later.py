@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from PySide6.QtCore import QObject, QRunnable, QThreadPool, QTimer, Signal
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QRunnable, QThreadPool, QTimer, Signal
 from PySide6.QtWidgets import QProgressBar, QWidget
 from shiboken6 import isValid
 
 Done = Callable[[Any], None]
 _POLISHED = 6  # widgets at a time
+_FELT, _LATEST = 0.004, 3  # seconds of other work that a picture is not painted right after; turns that it waits then
 NEXT = 8  # milliseconds until a turn of the event loop that is surely another
 
 
@@ -28,6 +30,51 @@ def next_turn(parent: QObject, call: Callable[[], object]) -> None:
     """Call it in a turn of the event loop to come, unless `parent` is gone by then: once what else waits had its own.
     After 0 ms Qt does it among what is posted, after 1 ms in the turn in which it shows what came of this one."""
     QTimer.singleShot(NEXT, parent, call)
+
+
+class PicturesApart(QObject):
+    """Has what waits take its turn between what changes a window and the picture of it, and after that picture. Qt
+    paints at the end of the turn that changed something, all that changed at once: so the two are felt as one."""
+
+    def __init__(self, window: QWidget) -> None:
+        super().__init__(window)
+        self._window, self._painting = window, False
+        self._asked, self._late = 0.0, 0
+        self._timer = one_shot(self, self._turn)
+        self._after = one_shot(self, lambda: None, 1)
+
+    def begin(self) -> None:
+        """From now on; what the window is made and first shown with is one picture."""
+        self._window.installEventFilter(self)
+
+    @property
+    def due(self) -> bool:
+        """Whether a picture comes next, or came just now: work that can wait would be felt together with it."""
+        return self._timer.isActive() or self._after.isActive()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() != QEvent.Type.UpdateRequest or watched is not self._window or self._painting:
+            return False
+        self._late = 0
+        self._wait()
+        return True
+
+    def _wait(self) -> None:
+        self._asked = time.perf_counter()
+        self._timer.start()
+
+    def _turn(self) -> None:
+        """Paint, unless another timer of the same turn took long: then in the next one."""
+        if time.perf_counter() - self._asked > _FELT and self._late < _LATEST:
+            self._late += 1
+            self._wait()
+            return
+        self._painting = True
+        try:
+            QCoreApplication.sendEvent(self._window, QEvent(QEvent.Type.UpdateRequest))
+        finally:
+            self._painting = False
+        self._after.start()
 
 
 class Thread(QObject):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QStringListModel
-from PySide6.QtWidgets import QCompleter, QLineEdit
+from PySide6.QtWidgets import QCompleter, QLineEdit, QListView
 
 from app.views.parts.later import Thread
 
@@ -26,6 +26,8 @@ class PathCompleter(QCompleter):
         self._thread = Thread(self)
         self._read: tuple[str, bool] | None = None  # the folder as it is typed, and whether with hidden entries
         self.setModel(self._names)
+        if isinstance(popup := self.popup(), QListView):
+            popup.setUniformItemSizes(True)  # else it measures every name of a folder, each time it is shown
         field.setCompleter(self)
         field.textEdited.connect(self._typed)
 

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import (
     QFileDialog,
     QLineEdit,
     QListView,
+    QStyledItemDelegate,
     QToolButton,
     QTreeView,
     QWidget,
@@ -20,6 +21,7 @@ from app.controllers.settings import Settings
 from app.main_window import MainWindow
 from app.theme.look import Look
 from app.views.parts.file_dialog import file_dialog, fit_columns, path_to_open, path_to_save
+from app.views.parts.path_completion import PathCompleter
 
 pytestmark = pytest.mark.gui
 
@@ -126,3 +128,27 @@ def test_who_thinks_better_of_it_gets_no_path(parent, monkeypatch):
     monkeypatch.setattr(QFileDialog, "exec", lambda _: QFileDialog.DialogCode.Rejected)
     assert path_to_save(parent, "Export", "run.md") == ("", "")
     assert path_to_open(parent, "Open", "Sweeps (*.toml)") == ""
+
+
+def test_names_that_are_offered_are_not_measured_one_by_one(qtbot, parent, tmp_path):
+    """A folder of thousands is offered while its path is typed: each letter would be felt."""
+    measured = []
+
+    class Counting(QStyledItemDelegate):
+        def sizeHint(self, option, index):
+            measured.append(index.row())
+            return super().sizeHint(option, index)
+
+    for number in range(300):
+        (tmp_path / f"name-{number}.py").write_text("")
+    field = QLineEdit(parent)
+    completer = PathCompleter(field, lambda: str(tmp_path), lambda name: True)
+    parent.show()
+    field.setFocus()
+    qtbot.waitUntil(field.hasFocus)
+    completer.popup().setItemDelegate(Counting(completer))
+    qtbot.keyClicks(field, f"{tmp_path}/")
+    qtbot.waitUntil(completer.popup().isVisible)
+    assert completer.completionCount() == 300
+    assert len(set(measured)) < 30
+    completer.popup().hide()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import time
 from pathlib import Path
 
 import pytest
 
 from app.controllers.spread_work import SpareTime, Turns
-from app.views.parts.later import laid_out_once, next_turn, show_share
+from app.views.parts.later import PicturesApart, laid_out_once, next_turn, show_share
 
 pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parents[3]
@@ -87,6 +88,102 @@ def test_parts_that_are_shown_and_hidden_together_are_laid_out_once(qtbot):
         assert layout.laid_out == before
     qtbot.waitUntil(lambda: parts[0].width() > holder.width() / 2)
     assert layout.laid_out == before + 1
+
+
+def test_a_step_waits_while_something_else_comes_next(qtbot):
+    held, done = [True], []
+    turns = Turns(held=lambda: held[0])
+    turns.start([lambda: done.append("step")])
+    qtbot.wait(30)
+    assert not done and turns.busy
+    held[0] = False
+    qtbot.waitUntil(lambda: not turns.busy)
+    assert done == ["step"]
+
+
+@pytest.fixture
+def told(qtbot):
+    """A window, with what happened: each of its pictures, and each turn that others had."""
+    from PySide6.QtCore import QTimer
+    from PySide6.QtWidgets import QWidget
+
+    happened = []
+
+    class Window(QWidget):
+        def paintEvent(self, event) -> None:
+            time.sleep(0.01)
+            happened.append("picture")
+
+    window, timer = Window(), QTimer()
+    window.pictures = PicturesApart(window)
+    window.pictures.begin()
+    qtbot.addWidget(window)
+    window.show()
+    qtbot.waitUntil(lambda: "picture" in happened and not window.pictures.due)
+    happened.clear()
+    timer.timeout.connect(lambda: happened.append("turn"))
+    timer.start(4)
+    yield window, happened
+    timer.stop()
+
+
+def test_others_have_their_turn_between_a_change_and_its_picture(qtbot, told):
+    from PySide6.QtCore import QObject
+
+    window, happened = told
+    parent = QObject()
+
+    def change() -> None:
+        time.sleep(0.02)
+        window.update()
+        happened.append("change")
+
+    next_turn(parent, change)
+    qtbot.waitUntil(lambda: "picture" in happened)
+    at = happened.index("change")
+    assert happened[at : at + 3] == ["change", "turn", "picture"]
+    assert happened.count("picture") == 1
+
+
+def test_a_picture_is_not_painted_right_after_what_another_timer_did(qtbot, told):
+    from PySide6.QtCore import QTimer
+
+    window, happened = told
+
+    def change() -> None:
+        time.sleep(0.02)
+        happened.append("change")
+
+    window.update()
+    QTimer.singleShot(0, window, change)
+    qtbot.waitUntil(lambda: "picture" in happened)
+    if "change" in happened[: happened.index("picture")]:
+        assert "turn" in happened[happened.index("change") : happened.index("picture")]
+
+
+def test_a_picture_comes_also_while_others_take_long_each_turn(qtbot, told):
+    from PySide6.QtCore import QTimer
+
+    window, happened = told
+    busy = QTimer()
+    busy.timeout.connect(lambda: time.sleep(0.01))
+    busy.start(0)
+    for _ in range(3):
+        happened.clear()
+        window.update()
+        qtbot.waitUntil(lambda: "picture" in happened)
+        assert happened.count("turn") < 40
+    busy.stop()
+
+
+def test_a_step_that_can_wait_is_not_done_with_a_picture(qtbot, told):
+    window, happened = told
+    turns = Turns(held=lambda: window.pictures.due)
+    window.update()
+    turns.start([lambda: happened.append("step") or time.sleep(0.005) for _ in range(2)])
+    qtbot.waitUntil(lambda: not turns.busy and "picture" in happened)
+    for first, second in itertools.pairwise(happened):
+        assert {first, second} != {"step", "picture"}, f"felt as one: {happened}"
 
 
 def test_what_nobody_waits_for_is_done_apart_and_after_what_somebody_does(qtbot):
