@@ -136,6 +136,13 @@ def tint(colour: str, alpha: int = 255) -> QColor:
     return result
 
 
+def mixed(colour: str, ground: str, share: float) -> QColor:
+    """So much of a colour, the rest of the ground that it lies on."""
+    over, under = QColor(colour), QColor(ground)
+    parts = zip(over.getRgbF()[:3], under.getRgbF()[:3], strict=True)  # type: ignore[arg-type]
+    return QColor.fromRgbF(*(share * one + (1 - share) * other for one, other in parts))
+
+
 def _resolve(choice: str) -> Theme:
     if choice in ("dark", "light"):
         return DARK if choice == "dark" else LIGHT

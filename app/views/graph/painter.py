@@ -8,7 +8,7 @@ import numpy as np
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 
-from app.theme.look import Look, tint
+from app.theme.look import Look, mixed, tint
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.boxes import MANY, NAMES, BoxPainter
 from app.views.graph.camera import Camera
@@ -148,8 +148,9 @@ class GraphPainter:
             shown = shown[_told_apart(self._lines[shown], seen)]
         painter.setBrush(Qt.BrushStyle.NoBrush)
         # Far away lines lie on lines: fainter, so that what they join can still be seen.
-        alpha = 190 if scale > CURVES else int(50 + 60 * max(scale, 0.0) / CURVES)
-        painter.setPen(_hair(tint(theme.faint, alpha)))
+        # Nearby they are one solid colour, which takes half the time of one that lets through what is behind it.
+        solid, share = scale > CURVES, min(max(scale, 0.0) / CURVES, 1.0)
+        painter.setPen(_hair(mixed(theme.faint, theme.window, 0.75) if solid else tint(theme.faint, int(50 + 60 * share))))
         if not whole and (scale < CURVES or len(shown) > 2 * MANY):
             lines = self._far_lines(shown, seen)
             draw_lines(painter, _some(lines, _DRAWN // 3) if scale < _SPECKS else lines)
