@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from PySide6.QtWidgets import QApplication
 
@@ -59,6 +59,10 @@ class SearchFeature(Feature):
         chosen = pane.text.shown.selected_text() if pane is not None and pane.text.shown.selected is not None else ""
         self._docks.show("find")
         self.view.open(chosen.strip() if "\n" not in chosen else "")
+
+    def ahead(self) -> Iterator[Callable[[], object]]:
+        """What expressions are matched with: to load it takes longer than most searches."""
+        yield lambda: in_thread(self, lambda _: compile_pattern("any"), lambda _: None)
 
     def search(self, text: str, regex: bool, case: bool) -> None:
         """Search all of it; what an older search still finds is dropped."""

@@ -46,7 +46,7 @@ class Pattern:
 
 def compile_pattern(source: str) -> Pattern:
     """Compile an expression; ValueError says what is wrong with it."""
-    import regex  # not before somebody searches: the window starts without it
+    import regex  # not before it is needed: the window starts without it
 
     try:
         return Pattern(regex.compile(source.encode(), regex.MULTILINE))

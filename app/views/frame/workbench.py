@@ -215,14 +215,17 @@ class Workbench(QMainWindow):
         """Put graph and panes into a shape."""
         self.shape = shape
         focused, shown = QApplication.focusWidget(), self.isVisible()
+        inside = focused if focused is not None and self.isAncestorOf(focused) else None
+        if inside is not None:
+            inside.clearFocus()  # else Qt looks through the window for who else could have the keyboard meanwhile
         self.setVisible(False)  # one layout at the end, not one for each dock that comes and goes
         try:
             docks = [self._pane_docks[pane] for pane in self.panes]
             place_docks(self, self.graph_dock, self.source_dock, docks, shape)
         finally:
             self.setVisible(shown)
-        if focused is not None and self.isAncestorOf(focused):
-            focused.setFocus()
+        if inside is not None:
+            inside.setFocus()
         self.share_later()
 
     def arrange_usual(self) -> None:

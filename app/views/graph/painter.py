@@ -149,8 +149,10 @@ class GraphPainter:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         # Far away lines lie on lines: fainter, so that what they join can still be seen.
         # Nearby they are one solid colour, which takes half the time of one that lets through what is behind it.
-        solid, share = scale > CURVES, min(max(scale, 0.0) / CURVES, 1.0)
-        painter.setPen(_hair(mixed(theme.faint, theme.window, 0.75) if solid else tint(theme.faint, int(50 + 60 * share))))
+        if scale > CURVES:
+            painter.setPen(_hair(mixed(theme.faint, theme.window, 0.75)))
+        else:
+            painter.setPen(_hair(tint(theme.faint, int(50 + 60 * max(scale, 0.0) / CURVES))))
         if not whole and (scale < CURVES or len(shown) > 2 * MANY):
             lines = self._far_lines(shown, seen)
             draw_lines(painter, _some(lines, _DRAWN // 3) if scale < _SPECKS else lines)

@@ -148,6 +148,19 @@ def test_a_layout_shows_the_middle_once_all_have_their_shares(qtbot, window):
         assert painted.seen == [graph.size()], name
 
 
+def test_who_has_the_keyboard_keeps_it_and_nobody_else_is_looked_for(qtbot, window, monkeypatch):
+    """Qt would go from widget to widget through the whole window while the middle is laid out."""
+    asked = []
+    monkeypatch.setattr("app.main_window.keyboard.step", lambda window, further: asked.append(window) or further())
+    view = window.graph.panel.view
+    view.setFocus()
+    qtbot.waitUntil(view.hasFocus)
+    for shape in (BELOW, BESIDE):
+        window.workbench.arrange(shape)
+        assert view.hasFocus() and not asked
+    settled(qtbot, window)
+
+
 def test_layouts_are_known_by_one_list_of_names():
     assert tuple(layout.name for layout in LAYOUTS) == LAYOUT_NAMES
     assert fitting(1200, 2) == BESIDE and fitting(1000, 2) == STACKED
