@@ -172,9 +172,13 @@ class CommandPalette(QFrame):
         item = self.list.currentItem()
         self.field.setAccessibleDescription(item.text() if item else self._nothing.text())
 
-    def _do(self, item: QListWidgetItem | None) -> None:
-        self.hide()
+    def _leave(self) -> None:
+        """The window has the keyboard first: else Qt looks through all of it for who else could have it."""
         self._over.setFocus()
+        self.hide()
+
+    def _do(self, item: QListWidgetItem | None) -> None:
+        self._leave()
         if item is not None:
             # Once what was below is painted: that and what is done are felt together.
             next_turn(self, self._shown[item.data(Qt.ItemDataRole.UserRole)].do)
@@ -196,8 +200,7 @@ class CommandPalette(QFrame):
                 self._do(self.list.currentItem())
                 return True
             if event.key() == Qt.Key.Key_Escape:
-                self.hide()
-                self._over.setFocus()
+                self._leave()
                 return True
         if event.type() == QEvent.Type.FocusOut:
             self.hide()

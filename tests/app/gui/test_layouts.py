@@ -159,6 +159,11 @@ def test_who_has_the_keyboard_keeps_it_and_nobody_else_is_looked_for(qtbot, wind
         window.workbench.arrange(shape)
         assert view.hasFocus() and not asked
     settled(qtbot, window)
+    window.features.do("palette")
+    qtbot.waitUntil(window.help.palette.field.hasFocus)
+    qtbot.keyClick(window.help.palette.field, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: not window.help.palette.isVisible())
+    assert window.hasFocus() and not asked
 
 
 def test_layouts_are_known_by_one_list_of_names():
