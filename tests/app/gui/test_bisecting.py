@@ -34,6 +34,7 @@ def compared(qtbot, compiled, database, monkeypatch):
     before = compiled.state.comparison
     compiled.records.compare((1, 2))
     qtbot.waitUntil(lambda: compiled.state.comparison is not before, timeout=30_000)
+    qtbot.waitUntil(lambda: compiled.comparison.view.comparison is compiled.state.comparison)  # filled a turn later
     yield compiled
     compiled.comparison._pair.end()
     compiled.records.forget()
