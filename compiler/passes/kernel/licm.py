@@ -1,9 +1,10 @@
 """licm: pure operations out of the loops that do not change them, in the functions that other passes changed."""
+# pyright: reportPrivateUsage=false
 
 from __future__ import annotations
 
 from xdsl.dialects import scf
-from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, SSAValue
 
 from compiler.passes.kernel.census import Census, may_run_early
 
@@ -38,7 +39,7 @@ def _hoist(loop: scf.ForOp) -> int:
     operation = body.first_op
     while operation is not None:
         following = operation.next_op
-        if may_run_early(operation) and not any(_inside(value, loop) for value in operation.operands):
+        if may_run_early(operation) and not any(_home(value) is body for value in operation._operands):
             operation.detach()
             target.insert_op_before(operation, loop)
             moved += 1
@@ -46,13 +47,6 @@ def _hoist(loop: scf.ForOp) -> int:
     return moved
 
 
-def _inside(value: SSAValue, loop: Operation) -> bool:
-    """Whether a value is made in a loop's body: by one of its operations or as one of its arguments."""
-    owner = value.owner
-    block = owner if isinstance(value, BlockArgument) else owner.parent  # type: ignore[union-attr]
-    at: Operation | None = block.parent_op() if isinstance(block, Block) else None
-    while at is not None:
-        if at is loop:
-            return True
-        at = at.parent_op()
-    return False
+def _home(value: SSAValue) -> Block | None:
+    """The block that a value is made in. What a block's own operations see is from there or from around it."""
+    return value.block if isinstance(value, BlockArgument) else value.op.parent  # type: ignore[union-attr]
