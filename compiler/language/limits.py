@@ -60,8 +60,7 @@ def repeat(value: Any, count: Any) -> Any:
 
 def sequence(values: Any) -> Any:
     """A tuple or list, checked for its length: that of what it holds included, since `x = (x, x)` doubles it."""
-    if len(values) > MAX_ITEMS or any(isinstance(item, (tuple, list)) for item in values):
-        _weigh(values, 0)
+    _weigh(values, 0)
     return values
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 from xdsl.dialects import arith, llvm, memref
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, MemRefType, StringAttr, i32, i64
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from compiler.errors import KernelError
 from compiler.graph.dims import Dim
@@ -25,28 +26,47 @@ _INTRINSIC = re.compile(r"llvm(\.\w+)+", re.ASCII)
 
 def intrinsic(run: Context, name: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
     """A call of one of LLVM's intrinsics."""
-    if not isinstance(name, str) or _INTRINSIC.fullmatch(name) is None:
-        raise KernelError("intrinsic needs a name such as 'llvm.ctpop.i32'")
-    operands = tuple(_raw(run, value) for value in args)
-    properties = {
+    if not isinstance(name, str):
+        raise _no_intrinsic()
+    properties = _intrinsic_properties(name, len(args))
+    operands = tuple([_raw(run, value) for value in args])
+    return _raw_call(run, llvm.CallIntrinsicOp, operands, properties, dtype, width, results)
+
+
+# The same few instructions recur all over a kernel, and xDSL checks each attribute that is made.
+
+
+@lru_cache(maxsize=1024)
+def _intrinsic_properties(name: str, operands: int) -> dict[str, Attribute]:
+    if _INTRINSIC.fullmatch(name) is None:
+        raise _no_intrinsic()
+    return {
         "intrin": StringAttr(name),
         "op_bundle_sizes": DenseArrayBase.from_list(i32, ()),
-        "operandSegmentSizes": DenseArrayBase.from_list(i32, (len(operands), 0)),
+        "operandSegmentSizes": DenseArrayBase.from_list(i32, (operands, 0)),
     }
-    return _raw_call(run, llvm.CallIntrinsicOp, operands, properties, dtype, width, results)
+
+
+def _no_intrinsic() -> KernelError:
+    return KernelError("intrinsic needs a name such as 'llvm.ctpop.i32'")
 
 
 def asm(run: Context, text: Any, constraints: Any, dtype: Any, width: Any, *args: Any, results: Any = 1) -> Any:
     """A piece of the target's assembly."""
     if not isinstance(text, str) or not isinstance(constraints, str):
         raise KernelError("asm needs a text and its constraints")
-    _check_constraints(constraints, len(args), 0 if dtype is None else results)
-    operands = tuple(_raw(run, value) for value in args)
-    template = llvm.InlineAsmOp(text, constraints, [], [], has_side_effects=True)
-    return _raw_call(run, llvm.InlineAsmOp, operands, dict(template.properties), dtype, width, results)
+    properties = _asm_properties(text, constraints, len(args), 0 if dtype is None else _result_count(results))
+    operands = tuple([_raw(run, value) for value in args])
+    return _raw_call(run, llvm.InlineAsmOp, operands, properties, dtype, width, results)
 
 
-def _check_constraints(constraints: str, inputs: int, results: Any) -> None:
+@lru_cache(maxsize=1024)
+def _asm_properties(text: str, constraints: str, inputs: int, results: int) -> dict[str, Attribute]:
+    _check_constraints(constraints, inputs, results)
+    return dict(llvm.InlineAsmOp(text, constraints, [], [], has_side_effects=True).properties)
+
+
+def _check_constraints(constraints: str, inputs: int, results: int) -> None:
     """What can be said of constraints before LLVM sees them: how each is written, and how many there are."""
     parts = [part.strip() for part in constraints.split(",") if part.strip()]
     for part in parts:
@@ -66,8 +86,7 @@ def _raw_call(
     run: Context, kind: Any, operands: tuple[SSAValue, ...], properties: Any, dtype: Any, width: Any, results: Any
 ) -> Any:
     """Emit it; it gives nothing, one value, or several of one type. LLVM knows no index: that goes through i64."""
-    if isinstance(results, bool) or not isinstance(results, int) or not 1 <= results <= 256:
-        raise KernelError("results is a compile-time number from 1 to 256")
+    count = _result_count(results)
     b = run.b
     b.effects = True
     if dtype is None:
@@ -76,16 +95,31 @@ def _raw_call(
     asked, lanes = to_dtype(dtype), to_width(width)
     given = LANGUAGE_DTYPES["i64"] if asked is INDEX else asked
     element = register_type(given, lanes)
-    if results == 1:
+    if count == 1:
         (result,) = b.emit(kind, operands, (element,), properties).results
         return math.cast(b, Simd(result, given, lanes), asked)
-    (struct,) = b.emit(kind, operands, (llvm.LLVMStructType.from_type_list([element] * results),), properties).results
+    (struct,) = b.emit(kind, operands, (_struct(element, count),), properties).results
     values: list[Simd] = []
-    for number in range(results):
-        position = {"position": DenseArrayBase.from_list(i64, [number])}
-        (part,) = b.emit(llvm.ExtractValueOp, (struct,), (element,), position).results
+    for number in range(count):
+        (part,) = b.emit(llvm.ExtractValueOp, (struct,), (element,), _field(number)).results
         values.append(math.cast(b, Simd(part, given, lanes), asked))
     return tuple(values)
+
+
+def _result_count(results: Any) -> int:
+    if isinstance(results, bool) or not isinstance(results, int) or not 1 <= results <= 256:
+        raise KernelError("results is a compile-time number from 1 to 256")
+    return results
+
+
+@lru_cache(maxsize=256)
+def _struct(element: Attribute, fields: int) -> Attribute:
+    return llvm.LLVMStructType.from_type_list([element] * fields)
+
+
+@lru_cache(maxsize=256)
+def _field(number: int) -> dict[str, Attribute]:
+    return {"position": DenseArrayBase.from_list(i64, [number])}
 
 
 def _raw(run: Context, value: Any) -> SSAValue:

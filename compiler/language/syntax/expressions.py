@@ -175,9 +175,7 @@ def _comprehension(run: Run, node: ast.ListComp | ast.GeneratorExp, frame: Frame
 
 def _clauses(run: Run, node: ast.ListComp | ast.GeneratorExp, level: int, inner: Frame, results: list[Any]) -> None:
     """Go through the clauses of a comprehension from `level` on, with what the outer ones bound in `inner`."""
-    if level == len(node.generators):
-        results.append(run.evaluate(node.elt, inner))
-        return
+    last = level + 1 == len(node.generators)
     clause = node.generators[level]
     if clause.is_async:
         raise run.fail("the kernel language has no `async`", node)
@@ -187,10 +185,16 @@ def _clauses(run: Run, node: ast.ListComp | ast.GeneratorExp, level: int, inner:
     values = static.items(iterable)
     if values is None:
         raise run.fail(f"cannot loop over {describe(iterable)}", clause.iter)
+    element = node.elt
+    evaluate = EXPRESSIONS[type(element)]
     for value in values:
         run.tick()
         assign(run, clause.target, value, inner)
-        if all(static.truth(run.evaluate(test, inner)) for test in clause.ifs):
+        if clause.ifs and not all(static.truth(run.evaluate(test, inner)) for test in clause.ifs):
+            continue
+        if last:
+            results.append(evaluate(run, element, inner))
+        else:
             _clauses(run, node, level + 1, inner, results)
 
 

@@ -74,8 +74,9 @@ def shuffle(b: Builder, one: Simd, two: Simd, order: tuple[Any, ...]) -> Simd:
         raise KernelError(f"shuffle: {one.type_name} and {two.type_name} do not mix; cast one of them")
     if not 1 <= len(order) <= MAX_WIDTH:
         raise KernelError(f"a value of {len(order)} lanes; there are 1 to {MAX_WIDTH}")
+    count = one.width + two.width
     for lane in order:
-        if isinstance(lane, bool) or not isinstance(lane, int) or not 0 <= lane < one.width + two.width:
+        if type(lane) is not int or not 0 <= lane < count:
             raise KernelError(f"shuffle of {one.width} + {two.width} lanes has no lane {describe(lane)}")
     if len(order) == 1:
         return extract(b, one, order[0]) if order[0] < one.width else extract(b, two, order[0] - one.width)
