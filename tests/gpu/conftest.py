@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes most of the card at once
 sys.path.insert(0, str(Path(__file__).parent.parent / "profiler"))  # runs are recorded here as there
 
 from compiler.errors import UnavailableError

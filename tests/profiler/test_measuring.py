@@ -25,7 +25,7 @@ from compiler.backend.runtime import default_threads
 from compiler.options import CompileOptions
 from profiler.measure.ceilings.cpu_probes import LIBRARY, multiply_rounds
 from profiler.measure.cpu.native import BoundProgram
-from profiler.measure.cpu.timing import buffer_sets
+from profiler.measure.cpu.timing import buffer_sets, time_program
 from profiler.measure.machine import cache_sizes, conditions, machine_with, this_machine, with_card
 from profiler.measure.measuring import measure
 from profiler.records import (
@@ -343,6 +343,24 @@ def clean_calls(bound):
         spans = times[:, 1] - times[:, 0]
         clean += spans[lost <= 0.02 * spans].tolist()
     return clean
+
+
+@pytest.mark.parametrize("steps", [1_000, 50_000_000])
+def test_the_beginning_of_a_turn_is_not_timed(steps):
+    """Whoever handed it out may still be at work on that, beside one side only."""
+    model, arrays = dependent(steps)
+    bound = BoundProgram(model.program, [arrays], 1)
+    given, begun = iter([True, True, False]), []
+
+    def turn(clean):
+        begun.append((time.perf_counter(), bound.made))
+        return next(given)
+
+    timing = time_program(bound, 1, repeat=None, width=0.01, budget=0.01, turn=turn)
+    assert len(timing.blocks) == 2
+    for (first, before), (second, after), calls in zip(begun, begun[1:], timing.blocks):
+        assert second - first > 5e-3 + calls * timing.samples.min() * 1e-9
+        assert after - before == 2 * calls if steps > 1_000_000 else after - before > 2 * calls
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -36,6 +36,9 @@ have their turns one after the other for good, and none together."""
 _LONG_BLOCK = 0.05
 """Seconds within which calls of a block are begun, unless the budget has more for each block."""
 _WARM_SECONDS = 0.05
+_SETTLED = 5e-3
+"""Seconds at the beginning of a turn that are not timed: whoever handed it out still works on that, which may be three
+processes where the turn came from another machine or by way of a scheduler, and would disturb one side only."""
 _CLOCK_SECONDS = 100e-6
 """How far apart the clock of processor time is read: it costs up to a microsecond, so this is one percent of it."""
 
@@ -98,6 +101,8 @@ def time_program(
 
     def block(count: int) -> np.ndarray:
         report(len(whole))
+        if turn is not None:
+            _settle(bound, per_call)
         first = 2 * sum(map(len, whole))
         # Where other programs run, a call that begins as threads are being woken is disturbed; the next need not be.
         busy = repeat is None and 2 * _clean_calls(lost, whole) < sum(map(len, whole))
@@ -189,6 +194,16 @@ def _warm_up(bound: BoundProgram, budget: float) -> float:
         if perf_counter() - begun > budget / 4:
             break
     return max(last, 1e-8)
+
+
+def _settle(bound: BoundProgram, per_call: float) -> None:
+    """Let a little time pass, with calls where they fit into it: caches are then as they are between calls."""
+    if per_call > _SETTLED:
+        sleep(_SETTLED)
+        return
+    begun = perf_counter()
+    while perf_counter() - begun < _SETTLED:
+        bound.measure(max(int(_SETTLED / per_call / 10), 1))
 
 
 def block_size(per_call: float, budget: float) -> int:
