@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import ExecutionError
+from profiler.analysis.undisturbed import is_yardstick
 from profiler.records import FINISHED, Change, History, Moment
 from profiler.store import Store, queries
 
@@ -70,7 +71,8 @@ _HAVE = {
 
 def _machine_ratios(store: Store, runs: Sequence[int], places: Sequence[int]) -> list[float]:
     """For each change, by how much longer the yardstick took after it than before, up to the next; 1 if unknown."""
-    known = queries.yardsticks(store, runs) if places else {}
+    asked = queries.yardsticks(store, runs) if places else {}
+    known = {run: took for run, took in asked.items() if is_yardstick(took)}
     borders = [0, *places, len(runs)]
     parts = [[known[run] for run in runs[a:b] if run in known] for a, b in itertools.pairwise(borders)]
     return [

@@ -11,7 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -24,6 +24,7 @@ _LEAST_CALLS = 3
 _LEAST_SHARE = 0.01
 _LOW = 0.1  # not the very least: how much a call lost is not known to a microsecond
 _SHORTEST = 1e-3  # nanoseconds: a logarithm needs some
+_LONGEST = 1e15
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class Times:
     @cached_property
     def slowness(self) -> np.ndarray | None:
         """The logarithm of what the fixed piece of work took in each process."""
-        known = len(self.yardsticks) == len(self.parts) and min(self.yardsticks, default=0.0) > 0
+        known = len(self.yardsticks) == len(self.parts) and all(map(is_yardstick, self.yardsticks))
         return np.log(self.yardsticks) if known else None
 
     @cached_property
@@ -125,8 +126,13 @@ def times_of(result: MeasuredRun) -> Times:
 def yardsticks_of(conditions: Mapping[str, Any]) -> tuple[float, ...]:
     """What the yardstick took in each process of a run, from what was noted when it was made; nothing in old ones."""
     found = [each.get("yardstick") for each in conditions.get("each_process") or [conditions]]
-    known = all(isinstance(value, (int, float)) for value in found)
-    return tuple(float(value) for value in found if value is not None) if known else ()
+    known = [float(value) for value in found if is_yardstick(value)]
+    return tuple(known) if len(known) == len(found) else ()
+
+
+def is_yardstick(value: Any) -> TypeGuard[float]:
+    """Whether it can be one: what is read from a file may be anything."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _LONGEST
 
 
 def log_medians(parts: Sequence[np.ndarray]) -> np.ndarray:

@@ -120,14 +120,14 @@ def run_row(store: Store, run: int) -> dict[str, Any]:
     return _plain(row | {"tags": " ".join(each["tag"] for each in tags)})
 
 
-def yardsticks(store: Store, runs: Sequence[int]) -> dict[int, float]:
-    """What a fixed piece of work took beside each of these runs, in nanoseconds; of those it was timed beside."""
+def yardsticks(store: Store, runs: Sequence[int]) -> dict[int, Any]:
+    """What is noted of a fixed piece of work that was timed beside each of these runs."""
     rows = store.rows(
         """SELECT id, json_extract(conditions, '$.yardstick') AS took FROM runs
            WHERE id IN (SELECT value FROM json_each(?)) AND json_valid(conditions)""",
         (json.dumps(list(runs)),),
     )
-    return {row["id"]: row["took"] for row in rows if isinstance(row["took"], int | float) and row["took"] > 0}
+    return {row["id"]: row["took"] for row in rows}
 
 
 def machine_row(store: Store, machine: int) -> dict[str, Any]:

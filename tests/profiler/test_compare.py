@@ -69,6 +69,13 @@ def test_a_run_on_a_machine_that_was_slower_meanwhile_is_not_called_slower(store
     assert compare_runs(store, [first, other]).verdicts[1].verdict == "slower"
 
 
+@pytest.mark.parametrize("yardstick", [10**400, -1, 0, True, "60000", None, [1], 1e300])
+def test_what_cannot_be_a_yardstick_is_none(store, yardstick):
+    first = a_run(store, 100_000, conditions={"each_process": [{"yardstick": 60_000}] * 6})
+    second = a_run(store, 130_000, conditions={"each_process": [{"yardstick": yardstick}] * 6})
+    assert compare_runs(store, [first, second]).verdicts[1].verdict == "slower"
+
+
 def test_a_slower_run_is_called_slower_and_stops_a_ci_job(store):
     found = compare_runs(store, [a_run(store, 100_000), a_run(store, 110_000)])
     assert found.verdicts[1].verdict == "slower" and found.verdicts[1].ratio == pytest.approx(1.1, rel=0.01)
