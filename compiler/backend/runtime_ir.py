@@ -1,7 +1,7 @@
 """The native runtime as LLVM IR text: barrier, worker loop, dispatcher, clock. No Python runs between kernels.
 
-Barrier state (`rt`, 128 bytes): arrivals at byte 0, generation at byte 64, each an i32 on a cache line of its own; then
-what `runtime_parts` counts.
+Barrier state (`rt`, 128 bytes): arrivals at byte 0, generation and how many sleep until it changes at byte 64, each an
+i32, on two cache lines; then what `runtime_parts` counts.
 Pool (`POOL_HEADER + 64 * threads` bytes): pending workers (i32) and "the caller sleeps" (i32) at byte 0; entry, args,
 thread count, the address of notes (or null), the processors of this job's threads (`runtime_processors`) and the number
 of jobs at byte 64; then a line per thread: job generation (i32; -1 means stop) and "this worker sleeps" (i32). A worker

@@ -54,6 +54,7 @@ entry:
   br i1 %alone, label %done, label %arrive
 arrive:
   %generation.at = getelementptr i8, ptr %rt, i64 64
+  %sleepers.at = getelementptr i8, ptr %rt, i64 68
   %generation = load atomic i32, ptr %generation.at acquire, align 4
   %before = atomicrmw add ptr %rt, i32 1 acq_rel, align 4
   %count = trunc i64 %threads to i32
@@ -63,18 +64,32 @@ arrive:
 release:
   store atomic i32 0, ptr %rt monotonic, align 4
   %following = add i32 %generation, 1
-  store atomic i32 %following, ptr %generation.at release, align 4
+  store atomic i32 %following, ptr %generation.at seq_cst, align 4
+  %sleepers = load atomic i32, ptr %sleepers.at seq_cst, align 4
+  %none = icmp eq i32 %sleepers, 0
+  br i1 %none, label %done, label %wake
+wake:
+  call void @kg_wake(ptr %generation.at, i32 2147483647)
   br label %done
 wait:
-  %spins = phi i32 [ 0, %arrive ], [ %spins.next, %again ]
+  %spins = phi i32 [ 0, %arrive ], [ %spins.next, %again ], [ %spins, %sleep ]
   %now = load atomic i32, ptr %generation.at acquire, align 4
   %open = icmp ne i32 %now, %generation
   br i1 %open, label %done, label %idle
 idle:
   %pauses = load atomic i32, ptr @kg.pauses monotonic, align 4
   %patient = icmp ult i32 %spins, %pauses
-  br i1 %patient, label %pause, label %yield
+  br i1 %patient, label %pause, label %polite
+polite:
+  %yields = load atomic i32, ptr @kg.yields monotonic, align 4
+  %watching = icmp ult i32 %spins, %yields
+  br i1 %watching, label %yield, label %sleep
 $turn
+sleep:
+  %slept = atomicrmw add ptr %sleepers.at, i32 1 seq_cst, align 4
+  call void @kg_sleep(ptr %generation.at, i32 %generation)
+  %awake = atomicrmw sub ptr %sleepers.at, i32 1 seq_cst, align 4
+  br label %wait
 done:
   ret void
 }
@@ -133,7 +148,7 @@ notify:
   %asleep = icmp ne i32 %waiting, 0
   br i1 %asleep, label %wake, label %finish
 wake:
-  call void @kg_wake(ptr %pool)
+  call void @kg_wake(ptr %pool, i32 1)
   br label %finish
 finish:
   %observer = load atomic ptr, ptr %observer.at acquire, align 8
@@ -184,7 +199,7 @@ $line
   %asleep = icmp ne i32 %sleeping, 0
   br i1 %asleep, label %wake, label %done
 wake:
-  call void @kg_wake(ptr %slot)
+  call void @kg_wake(ptr %slot, i32 1)
   br label %done
 done:
   ret void
@@ -318,9 +333,9 @@ entry:
   ret void
 }
 
-define internal void @kg_wake(ptr %word) nounwind {
+define internal void @kg_wake(ptr %word, i32 %most) nounwind {
 entry:
-  %ignored = call i64 (i64, ...) @syscall(i64 $futex, ptr %word, i32 129, i32 1)
+  %ignored = call i64 (i64, ...) @syscall(i64 $futex, ptr %word, i32 129, i32 %most)
   ret void
 }
 declare i64 @syscall(i64, ...)
@@ -334,7 +349,7 @@ entry:
   ret void
 }
 
-define internal void @kg_wake(ptr %word) nounwind {
+define internal void @kg_wake(ptr %word, i32 %most) nounwind {
 entry:
   ret void
 }
@@ -342,8 +357,9 @@ declare i32 @usleep(i32)
 """
 
 # Wait about 3 us without giving the processor away; then yield it, which costs little where nobody wants it and is
-# what keeps an oversubscribed machine moving; workers without a job sleep after some 100 us of that. `kg_patience` has
-# those of the present job wait longer before they give the processor away, or as usual for 0.
+# what keeps an oversubscribed machine moving; after some 100 us of that, sleep: a processor that falls idle takes over
+# a thread that waits for another one, which no processor does whose thread yields. `kg_patience` has those of the
+# present job wait longer before they give the processor away, or as usual for 0.
 _PAUSES = {"aarch64": 200, "x86_64": 100}
 _YIELDS = 300
 # On AArch64 `yield` does nothing on most cores; a barrier on instructions is the pause that others use.

@@ -18,7 +18,8 @@ import pytest
 from compiler import Graph, TensorType, compile
 from compiler.backend.executor import Executor, TableStep, load_kernels
 from compiler.backend.llvm import compile_llvm
-from compiler.backend.runtime import Pool, thread_pool
+from compiler.backend.runtime import Pool, aligned_bytes, runtime_symbols, thread_pool
+from compiler.backend.runtime_ir import BARRIER_BYTES
 from compiler.errors import ExecutionError
 from compiler.targets import get_target
 
@@ -213,6 +214,31 @@ entry:
   ret void
 }
 """
+
+
+@pytest.mark.parametrize("waiting", [1, 3])
+def test_who_waits_long_for_the_others_leaves_the_processor_to_them(waiting):
+    barrier = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(runtime_symbols()["kg_barrier"])
+    shared, _owner = aligned_bytes(BARRIER_BYTES)
+    used = []
+
+    def wait():
+        before = time.thread_time()
+        barrier(shared, waiting + 1)
+        used.append(time.thread_time() - before)
+
+    for _ in range(3):  # the barrier is as good as new afterwards
+        used.clear()
+        threads = [threading.Thread(target=wait) for _ in range(waiting)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.3)
+        assert not used
+        wait()
+        for thread in threads:
+            thread.join(10)
+        assert len(used) == waiting + 1
+        assert sum(used) < 0.1
 
 
 def test_independent_kernels_need_no_barrier():
