@@ -9,6 +9,8 @@ BIN := .venv/bin
 USER_READY := .venv/.ready-user
 DEV_READY := .venv/.ready-dev
 PYTEST := $(BIN)/python -m pytest
+# As pip does for what is not editable: a first start, or one that may not write any, else parses every module.
+BYTE_CODE := @$(BIN)/python -m compileall -q -j 0 app compiler kernels profiler
 
 .PHONY: run test test-slow test-gpu lint format bench screenshots clean
 .DELETE_ON_ERROR:
@@ -58,10 +60,12 @@ $(BIN)/python:
 
 $(USER_READY): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
+	$(BYTE_CODE)
 	@touch $@
 
 $(DEV_READY): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[dev]"
+	$(BYTE_CODE)
 	@touch $(USER_READY) $@
 
 clean:
