@@ -18,11 +18,12 @@ _PAUSE = 100  # milliseconds between two looks at whether there is something to 
 _IDLE = 0.004  # seconds of work in such a pause up to which nobody is there: a caret blinks
 _REST = 300  # pauses without more, after which nobody feels a long look
 _AT_LAST = 20  # so many times what Python has for enough, and it is time even without such a rest
+_FELT = 30_000  # young objects that are too many to look through unfelt: what a large model is made of, and stays
 
 
 class Rubbish(QObject):
-    """What is young is looked through soon, which is not felt. What it leaves is not looked at again until nobody has
-    been there for a while and nothing is under way: then all there is.
+    """What is young is looked through soon, which is not felt; not if very much was made at once. What that leaves is
+    not looked at again until nobody has been there for a while and nothing is under way: then all there is.
 
     How much has to be there first is what Python has for itself.
     """
@@ -54,7 +55,8 @@ class Rubbish(QObject):
         made, enough = gc.get_count()[0], gc.get_threshold()
         if made > enough[0]:
             self._made += made
-            gc.collect(1)
+            if made < _FELT:
+                gc.collect(1)
             gc.freeze()
         self._rested = self._rested + 1 if time.thread_time() - self._worked < _IDLE else 0
         if self._made > prod(enough) * (1 if self._rested >= _REST else _AT_LAST) and not self._under_way():
