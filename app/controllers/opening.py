@@ -8,7 +8,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
 from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QFileDialog, QFileIconProvider, QLineEdit, QMenu, QMessageBox, QWidget
+from PySide6.QtWidgets import QFileDialog, QFileIconProvider, QLineEdit, QListView, QMenu, QMessageBox, QWidget
 
 from app.controllers.features import Command, Feature, Shared
 from app.controllers.settings import Settings
@@ -132,16 +132,19 @@ class OpeningFeature(Feature):
             self.open(last)
 
     def browse(self) -> None:
-        """Choose a file and open it. The dialog is made once, and shown in turns of its own: together that is felt."""
-        self._turns.add(self._shown())
+        """Choose a file and open it. The dialog is made once, and shown in turns of its own: together that is felt.
+        Who asks again while it comes is not asked again once it was answered."""
+        if self._dialog is not None and self._dialog.isVisible():
+            self._dialog.activateWindow()
+            return
+        for step in (self._load_icons, self.make_dialog, self._clear_name, self._create_dialog, self._show_dialog):
+            self._turns.soon(step)
 
-    def _shown(self) -> Iterator[Callable[[], object]]:
-        if self._dialog is None:  # each step asks for it: it is not there yet while they are gathered
-            yield self._load_icons
-        yield self.make_dialog
-        yield self._clear_name
-        yield lambda: self.make_dialog().create()
-        yield lambda: self.make_dialog().open()
+    def _create_dialog(self) -> None:
+        self.make_dialog().create()
+
+    def _show_dialog(self) -> None:
+        self.make_dialog().open()
 
     def _load_icons(self) -> None:
         """Those of files and folders, which the first dialog loads."""
@@ -174,8 +177,13 @@ class OpeningFeature(Feature):
         return self._dialog
 
     def _clear_name(self) -> None:
-        if (field := self.make_dialog().findChild(QLineEdit)) is not None:
+        """Nothing is chosen yet. For Qt an empty name is the folder itself, which it selects, and keeps selected beside
+        whatever is written into a field that has no focus."""
+        dialog = self.make_dialog()
+        field, files = dialog.findChild(QLineEdit), dialog.findChild(QListView, "listView")
+        if field is not None and files is not None:
             field.clear()
+            files.clearSelection()
 
     def _name_parts(self, dialog: QFileDialog) -> None:
         """Say what each part of the dialog is, to those who cannot see it."""

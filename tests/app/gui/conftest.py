@@ -116,8 +116,9 @@ def _dress(qapp: QApplication, sheet: str, font: QFont, palette: QPalette) -> No
 
 
 def settle(qtbot, window: MainWindow) -> None:
-    """Wait until the compilation, its layout and the texts of every pane are there."""
+    """Wait until the compilation, its layout and the texts of every pane are there, and every view has shown it."""
     qtbot.waitUntil(lambda: not window.compiler.busy and window.graph.model.layout is not None, timeout=WAIT)
+    qtbot.waitUntil(lambda: not window.turns.busy, timeout=WAIT)
     qtbot.waitUntil(lambda: not any(pane.model.loading for pane in window.workbench.panes), timeout=WAIT)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QInputDialog, QLineEdit, QMenu, QMessageBox, QTabBar, QToolTip
+from PySide6.QtWidgets import QApplication, QInputDialog, QLineEdit, QMenu, QMessageBox, QTabBar, QToolTip, QTreeView
 
 from app.controllers.settings import LAST_SESSION, Settings
 from app.main_window import MainWindow
@@ -294,17 +294,45 @@ def test_a_path_is_completed_from_what_can_be_opened(qtbot, compiled, tmp_path):
     dialog.close()
 
 
-def test_what_is_chosen_in_the_dialog_is_opened_once_it_is_closed(qtbot, compiled, tmp_path):
+@pytest.fixture
+def visited(compiled, monkeypatch):
+    """The databases that were opened, and whether the dialog was still there; it goes with the test."""
+    opened = []
+    monkeypatch.setattr(
+        compiled.opening, "_visit", lambda found: opened.append((found, compiled.opening.make_dialog().isVisible()))
+    )
+    yield opened
+    compiled.opening.make_dialog().close()
+
+
+@pytest.mark.parametrize("focus", ["name", "files"])
+def test_what_is_chosen_in_the_dialog_is_opened_once_it_is_closed(qtbot, compiled, visited, tmp_path, focus):
     path = tmp_path / "chosen.db"
     path.write_bytes(b"")
-    opened = []
-    compiled.opening._visit, before = lambda found: opened.append((found, dialog.isVisible())), compiled.opening._visit
     compiled.opening.browse()
     dialog = _asked_for_a_file(qtbot, compiled)
+    field, files = dialog.findChild(QLineEdit), dialog.findChild(QTreeView, "treeView")
+    focused = field if focus == "name" else files
+    qtbot.waitUntil(lambda: focused.setFocus() or focused.hasFocus())
+    assert not files.selectionModel().selectedRows(), "nothing is chosen before anybody chose"
+    field.setText(str(path))
+    dialog.accept()
+    qtbot.waitUntil(lambda: visited == [(str(path), False)])
+
+
+@pytest.mark.parametrize("again", ["while it comes", "once it is there"])
+def test_who_asks_twice_for_the_dialog_answers_it_once(qtbot, compiled, visited, tmp_path, again):
+    path = tmp_path / "chosen.db"
+    path.write_bytes(b"")
+    compiled.opening.browse()
+    if again == "while it comes":
+        compiled.opening.browse()
+    dialog = _asked_for_a_file(qtbot, compiled)
+    compiled.opening.browse()
     dialog.findChild(QLineEdit).setText(str(path))
     dialog.accept()
-    qtbot.waitUntil(lambda: opened == [(str(path), False)], timeout=10_000)
-    compiled.opening._visit = before
+    qtbot.waitUntil(lambda: visited == [(str(path), False)] and not compiled.turns.busy)
+    assert not dialog.isVisible()
 
 
 @pytest.mark.parametrize("level", ["error", "warning", "info"])

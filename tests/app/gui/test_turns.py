@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.controllers.spread_work import SpareTime, Turns
-from app.views.parts.later import PicturesApart, laid_out_once, next_turn, show_share
+from app.views.parts.later import _LATEST, PicturesApart, laid_out_once, next_turn, show_share
 
 pytestmark = pytest.mark.gui
 ROOT = Path(__file__).resolve().parents[3]
@@ -140,8 +140,9 @@ def test_others_have_their_turn_between_a_change_and_its_picture(qtbot, told):
 
     next_turn(parent, change)
     qtbot.waitUntil(lambda: "picture" in happened)
-    at = happened.index("change")
-    assert happened[at : at + 3] == ["change", "turn", "picture"]
+    between = happened[happened.index("change") + 1 : happened.index("picture")]
+    # One turn where nobody is late; where the machine is, a picture waits for a few more, and not for ever.
+    assert set(between) == {"turn"} and len(between) <= 1 + _LATEST
     assert happened.count("picture") == 1
 
 
