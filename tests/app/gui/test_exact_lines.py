@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from paintings import Paintings
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
@@ -97,16 +98,21 @@ def test_a_line_of_the_library_lights_what_was_made_of_it(qtbot, compiled):
 
 def test_a_click_is_answered_within_fifty_milliseconds(qtbot, compiled):
     panes = panes_with(qtbot, compiled, "asm", "llvm-opt", "kernel", "library")
+    views = [view for view in (pane.text.viewport() for pane in panes) if not view.visibleRegion().isEmpty()]
     asm = panes[0]
+    assert len(views) > 2, "there is no room for the last"
     document = asm.text.document
     known = [n for n in range(document.lines) if document.place(n)[1] and document.nodes(n)]
     took = []
     for line in known[:: max(len(known) // 12, 1)]:
+        compiled.state.selection.clear()
         asm.text.reveal(line)
-        asm.text.viewport().repaint()
+        qtbot.wait_at_rest(compiled)
+        painted = Paintings(views)
         begun = time.thread_time()  # other processes of the machine are none of it
         click(qtbot, asm, line)
-        QApplication.processEvents()
+        while not painted.complete and time.thread_time() - begun < 5:
+            QApplication.processEvents()
         took.append(time.thread_time() - begun)
         loaded(qtbot, compiled)
     assert sorted(took)[len(took) // 2] < 0.05, took

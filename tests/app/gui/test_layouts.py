@@ -5,10 +5,11 @@ from __future__ import annotations
 import shlex
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt
+from paintings import Paintings
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtSvg import QSvgRenderer
-from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
+from PySide6.QtWidgets import QApplication, QDockWidget
 
 from app.controllers.layouts import LAYOUTS
 from app.viewmodels.frame.shown import LAYOUT_NAMES, Shown
@@ -120,32 +121,18 @@ def test_panes_without_the_graph_share_all_the_room_with_another(qtbot, window):
     assert len(widths) == 3 and max(widths) - min(widths) <= 2, widths
 
 
-class Sizes(QObject):
-    """The sizes in which a widget was painted."""
-
-    def __init__(self, widget: QWidget) -> None:
-        super().__init__(widget)
-        self.seen: list[QSize] = []
-        widget.installEventFilter(self)
-
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.Paint and isinstance(watched, QWidget):
-            self.seen.append(watched.size())
-        return False
-
-
 def test_a_layout_shows_the_middle_once_all_have_their_shares(qtbot, window):
     """One picture, apart from those of what is around it: each takes long."""
     window.resize(1600, 1000)
     settled(qtbot, window)
     graph, bench = window.graph.panel.view, window.workbench
-    painted = Sizes(graph)
+    painted = Paintings([graph])
     for name in ("performance", "compile_time", "linked"):
-        painted.seen.clear()
+        painted.by.clear()
         window.layouts.choose(name)
         settled(qtbot, window)
-        qtbot.waitUntil(lambda: bench.updatesEnabled() and bool(painted.seen))
-        assert painted.seen == [graph.size()], name
+        qtbot.waitUntil(lambda: bench.updatesEnabled() and painted.complete)
+        assert [size for size, _ in painted.by[graph]] == [graph.size()], name
 
 
 def test_who_has_the_keyboard_keeps_it_and_nobody_else_is_looked_for(qtbot, window, monkeypatch):
@@ -179,36 +166,20 @@ def offered(qtbot, window, text):
     return [found.item(row).text() for row in range(found.count())]
 
 
-class PaintedBelow(QObject):
-    """Where widgets were painted, as rectangles of the window."""
-
-    def __init__(self, window):
-        super().__init__()
-        self.window, self.found = window, []
-
-    def eventFilter(self, watched, event):
-        if event.type() == QEvent.Type.Paint:
-            box = event.region().boundingRect()
-            self.found.append(QRect(watched.mapTo(self.window, box.topLeft()), box.size()))
-        return False
-
-
 def test_letters_in_the_palette_do_not_have_all_below_it_painted_again(qtbot, window):
     window.features.do("palette")
     palette = window.help.palette
-    painted = PaintedBelow(window)
     below = [pane.text.viewport() for pane in window.workbench.panes] + [window.graph.panel.view]
     qtbot.wait_at_rest(window)
-    for widget in below:
-        widget.installEventFilter(painted)
     entries = palette.list.viewport()
+    painted, offered = Paintings(below), Paintings([entries])
     area = QRect(entries.mapTo(window, entries.rect().topLeft()), entries.size())
     assert any(area.intersects(QRect(widget.mapTo(window, QPoint()), widget.size())) for widget in below)
     for letter in "tar":
+        offered.by.clear()
         qtbot.keyClicks(palette.field, letter)
-        qtbot.waitUntil(lambda: not palette.filling.isActive())
-        entries.repaint()
-        assert not [box for box in painted.found if box.intersects(area)]
+        qtbot.waitUntil(lambda: not palette.filling.isActive() and offered.complete)
+        assert not [box for box in painted.boxes if box.intersects(area)]
     palette.hide()
 
 
