@@ -37,6 +37,11 @@ class RooflinePoint:
     peak: str = ""
     measured: bool = False
 
+    @property
+    def above_memory(self) -> bool:
+        """Whether its bytes came faster than memory gives them: from a cache, or memory was measured too slow."""
+        return self.share is not None and self.share > 1 and self.bound == "memory" and not self.measured
+
 
 _TENSORS = re.compile(r"\b(\w+): Tensor\[(\w+),")
 _FLOATS = ("f64", "f32", "bf16", "f16")

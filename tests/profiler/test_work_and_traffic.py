@@ -123,6 +123,9 @@ def test_the_roof_is_the_lower_of_memory_and_compute():
     assert (points[0].bound, points[0].roof, points[0].share) == ("memory", 5.0, pytest.approx(1.0))
     assert (points[1].bound, points[1].roof, points[1].share) == ("compute", 100.0, pytest.approx(0.5))
     assert points[0].issued_ratio == 30 and roofline([low], [])[0].share is None
+    quick = roofline([low | {"median": 5e-10}, high | {"median": 2e-10}], ceilings)
+    assert [round(point.share, 9) for point in quick] == [2.0, 2.5]
+    assert [point.above_memory for point in quick] == [True, False]
 
 
 def test_copies_are_sized_for_each_level_and_for_memory():

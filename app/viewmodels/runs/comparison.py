@@ -33,7 +33,8 @@ class Fact:
 
 @dataclass(frozen=True)
 class SideVerdict:
-    """A side against the first: the ratio of medians, its interval, what that means, and that in full."""
+    """A side against the first: the ratio of what calls need undisturbed, its interval, what that means, and that in
+    full."""
 
     ratio: float
     interval: str

@@ -23,13 +23,16 @@ class RoofPoint:
     peak: str
     measured: bool = False
     """Whether its bytes were counted by the device."""
+    above_memory: bool = False
 
 
 def points(calls: Sequence[CallFigures], ceilings: Sequence[Ceiling], dtype: str = "") -> list[RoofPoint]:
     """The launches that have both work and traffic counted, under the peak of their own dtype or of one for all."""
     given = [replace(call.point, dtype=dtype) if dtype else call.point for call in calls]
     return [
-        RoofPoint(call, p.intensity, p.gflops, p.roof, p.share, p.bound if p.roof else "", p.peak, p.measured)
+        RoofPoint(
+            call, p.intensity, p.gflops, p.roof, p.share, p.bound if p.roof else "", p.peak, p.measured, p.above_memory
+        )
         for call, p in zip(calls, under_roofs(given, ceilings))
         if p.intensity and p.gflops
     ]

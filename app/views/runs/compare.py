@@ -22,6 +22,7 @@ from app.views.runs.bisect_strip import BisectStrip
 
 _VERDICT = {"faster": "\u25bc faster", "slower": "\u25b2 slower", "no measurable difference": "no difference",
             "cannot tell": "? cannot tell"}  # fmt: skip
+_COMPARED = "Of what a process needs for a call when nothing else runs; the medians beside it count every call"
 _NARROW = 1100  # pixels below which the facts and the verdicts do not fit beside each other
 _STAGES = [stage for stage in STAGES if stage != "sass"]
 
@@ -190,8 +191,19 @@ class CompareView(QWidget):
                 colour=lambda r: self._colour(v.words if (v := of(r)) else ""),
                 tip=lambda r: v.told if (v := of(r)) else "only one of the sides has this kernel",
             ),
-            Column(f"{prefix}Ratio", lambda r: v.ratio if (v := of(r)) else None, _ratio, right=True),
-            Column(f"{prefix}95% interval", lambda r: v.interval if (v := of(r)) else "", right=True),
+            Column(
+                f"{prefix}Ratio",
+                lambda r: v.ratio if (v := of(r)) else None,
+                _ratio,
+                right=True,
+                tip=lambda _: _COMPARED,
+            ),
+            Column(
+                f"{prefix}95% interval",
+                lambda r: v.interval if (v := of(r)) else "",
+                right=True,
+                tip=lambda _: _COMPARED,
+            ),
         ]
 
     def _chosen(self, row: KernelVerdict) -> None:

@@ -28,6 +28,9 @@ from profiler.units import figure, percent, rate
 OWN = ""
 """Each kernel under the peak of the dtype it computes in."""
 DTYPES = ((OWN, "own dtype"), ("f32", "f32"), ("f64", "f64"), ("f16", "f16"), ("bf16", "bf16"))
+_ABOVE = (
+    "Faster than memory: what it reads lay in a cache, as a launch before it left it, or memory was measured too slow"
+)
 _DOT = 11  # pixels across
 _ALONG = (1.08, 1.5, 2.1, 3.0)  # where along the roof of a memory it is named, by where what is in sight begins
 _NAMES, _POINTS = 1, 2  # what lies over what: lines, then their names, then launches, which no name may hide
@@ -64,7 +67,8 @@ class RooflineView(QWidget):
                 Column("FLOP/B", lambda p: p.intensity, figure, right=True, width=76, room=400),
                 Column("GFLOP/s", lambda p: p.gflops, figure, right=True, width=84),
                 Column("Of roof", lambda p: None if p.share is None else p.share * 100,
-                       lambda v: "" if v is None else percent(v / 100), right=True, width=74),
+                       lambda v: "" if v is None else percent(v / 100), right=True, width=74,
+                       tip=lambda p: _ABOVE if p.above_memory else ""),
                 Column("Bound", lambda p: p.bound, width=84, room=460),
             ],
             stretch=1,

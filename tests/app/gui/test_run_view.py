@@ -304,6 +304,19 @@ def test_the_roofline_says_that_bytes_were_counted(qtbot, tmp_path):
     assert view.note.text().startswith("bytes as the device counted them") and view.points[0].intensity == 0.25
 
 
+def test_a_launch_above_the_roof_of_memory_says_why(qtbot, tmp_path):
+    view = RooflineView(Look(tmp_path, "dark"), Selection())
+    qtbot.addWidget(view)
+    roofs = ceilings_of(("copy memory", 10.0, "GB/s"), ("multiply-add f32", 1e3, "GFLOP/s"))
+    view.set_ceilings(CeilingsTold("cpu", roofs))
+    view.set_calls([CallFigures(n, "k", ("n",), None, (1.0, 1.0), 1.0, rates("k", n, 1.0, 10**9, moved))
+                    for n, moved in enumerate((5 * 10**9, 20 * 10**9))])  # fmt: skip
+    shown = view.view.table.model()
+    tips = [[shown.index(row, at).data(Qt.ItemDataRole.ToolTipRole) or "" for at in range(shown.columnCount())]
+            for row in range(2)]  # fmt: skip
+    assert [any("in a cache" in tip for tip in row) for row in tips] == [False, True]
+
+
 def test_a_run_on_a_card_lies_under_the_cards_roofs(qtbot, ran):
     view, asked = ran.runs.roofline, []
     calls = list(view.calls)
