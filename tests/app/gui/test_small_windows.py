@@ -114,11 +114,19 @@ def test_no_tab_of_the_bottom_ends_in_the_middle_of_a_letter(qtbot, small):
 
 
 def test_everything_stays_in_sight_when_the_window_gets_another_size(qtbot, small):
+    small.opening.open("sample:transformer-block")
+    qtbot.waitUntil(lambda: small.state.compilation.source == small.state.source and not small.turns.busy)
     view = small.graph.panel.view
+    qtbot.waitUntil(lambda: view.model.layout is not None)
     everything = QRectF(0, 0, view.model.layout.width, view.model.layout.height)
-    view.zoom(4.0)
+    sizes = QSize(1700, 1000), QSize(1280, 720)
+    for size in sizes:  # not what such a graph is opened with
+        small.resize(size)
+        qtbot.waitUntil(lambda: view.camera.width == view.width())
+        qtbot.wait_at_rest(small)
+        assert not view.camera.seen().contains(everything)
     view.fit()
-    for size in (QSize(1700, 1000), QSize(1280, 720)):
+    for size in sizes:
         small.resize(size)
         qtbot.waitUntil(lambda: view.camera.width == view.width())
         qtbot.wait_at_rest(small)
