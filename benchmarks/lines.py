@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from app.sources import load_source, samples
 from compiler import load_library
+from compiler.errors import UnavailableError
 from compiler.options import CompileOptions
 from compiler.places import is_instruction
 from compiler.reading import read_graph
@@ -57,7 +58,11 @@ def main(wanted: list[str]) -> None:
     print(f"{'sample':22}{'target':11}{'lines':>7}{'library':>9}{'called':>9}")
     for sample in wanted or [known.name for known in samples() if known.name not in LARGE]:
         for target in TARGETS:
-            found = share_of(sample, target)
+            try:
+                found = share_of(sample, target)
+            except UnavailableError as error:  # its weights are a package that may not be there
+                print(f"{sample:22}{error}", flush=True)
+                break
             all_lines = max(found.lines, 1)
             print(
                 f"{sample:22}{target:11}{found.lines:7}{found.exact:9.1%}{found.called / all_lines:9.1%}", flush=True,
