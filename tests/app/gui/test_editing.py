@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextCursor
 
 from app.controllers.settings import Settings
 from app.main_window import MainWindow
@@ -130,6 +131,38 @@ def test_a_mistake_in_a_kernel_is_shown_at_its_line(qtbot, compiled):
     assert not compiled.source.pane.bar.isVisible() and not compiled.log.bar.isVisible()
     assert not compiled.source.pane.editor.extraSelections()
     assert not compiled.source.pane.strip.isVisible()
+
+
+def test_what_was_wrong_is_no_longer_said_once_it_is_mended_in_place(qtbot, compiled):
+    kernel = compiled.state.compilation.kernels[0]
+    before = compiled.state.compilation
+    compiled.workbench.source_dock.raise_()
+    compiled.source.show(kernel.name)
+    pane, document = compiled.source.pane, compiled.source.pane.editor.document()
+    at = kernel.source.index("relu(")
+    cursor = QTextCursor(document)
+    cursor.setPosition(at)
+    cursor.insertText("no_such_")  # as it is typed: the pane keeps its text, and nothing but success ends the message
+    compiled.features.do("compile")
+    qtbot.waitUntil(lambda: "no_such_relu" in pane.bar.text and pane.bar.isVisible())
+    document.undo()
+    assert pane.text == kernel.source and pane.bar.isVisible(), "mended, but nobody has compiled it"
+    pane.editor.appendPlainText("# mine")
+    compiled.features.do("compile")
+    qtbot.waitUntil(lambda: compiled.state.compilation is not before and not compiled.compiler.busy)
+    assert pane.text.endswith("# mine")
+    assert not pane.bar.isVisible() and not compiled.log.bar.isVisible()
+    assert not pane.editor.extraSelections()
+    compiled.source.revert(kernel.name)
+    compiled.workbench.graph_dock.raise_()
+
+
+def test_a_file_that_is_not_there_is_forgotten_when_another_is_opened(qtbot, compiled, tmp_path):
+    compiled.opening.open(str(tmp_path / "gone.py"))
+    qtbot.waitUntil(lambda: compiled.log.bar.isVisible())
+    assert "gone.py" in compiled.log.bar.text
+    open_mine(qtbot, compiled, tmp_path)
+    assert not compiled.log.bar.isVisible()
 
 
 def test_switching_texts_keeps_every_edit(qtbot, compiled):
