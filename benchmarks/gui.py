@@ -22,6 +22,9 @@ from pathlib import Path
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[0] = str(ROOT)  # in place of this folder, whose files have the names of packages
+sys.path += [str(ROOT / "benchmarks"), str(ROOT / "tests" / "app")]  # pictures are watched as in the tests
+
+from _load import Load  # noqa: E402
 
 CORES = len(os.sched_getaffinity(0))
 STALL_MS = 50.0
@@ -30,39 +33,6 @@ BEAT_MS = 4
 TOO_BUSY = 0.25  # cores kept busy by others
 NOT_JUDGED = 75
 LONGEST_FRAME = 10.0  # seconds after which a picture does not come
-
-
-class Load:
-    """How many cores other programs kept busy since this was made."""
-
-    def __init__(self) -> None:
-        self._begun, self._all, self._ours = time.perf_counter(), _busy_seconds(), _own_seconds()
-
-    def others(self) -> float:
-        """Cores, on average."""
-        took = max(time.perf_counter() - self._begun, 1e-3)
-        return max((_busy_seconds() - self._all) - (_own_seconds() - self._ours), 0.0) / took
-
-
-def _busy_seconds() -> float:
-    import psutil
-
-    times = psutil.cpu_times()
-    return sum(times) - times.idle - getattr(times, "iowait", 0.0) - getattr(times, "guest", 0.0)
-
-
-def _own_seconds() -> float:
-    """Of this process, of children that ended, and of those that live."""
-    import psutil
-
-    own = psutil.Process()
-    total = sum(own.cpu_times()[:4])
-    for child in own.children(recursive=True):
-        try:
-            total += sum(child.cpu_times()[:4])
-        except psutil.Error:
-            continue
-    return total
 
 
 @dataclass(frozen=True)
@@ -92,25 +62,11 @@ class Figure:
         return "BROKEN"
 
 
-class Paintings:
-    """Which of some widgets have not painted themselves since this was made."""
+def watched(widgets):
+    """What tells when all of these have painted themselves."""
+    from paintings import Paintings  # Qt with it: not before the start of the window is timed
 
-    def __init__(self, widgets) -> None:
-        from PySide6.QtCore import QEvent, QObject
-
-        found = self.missing = {f"{number}: {type(widget).__name__}" for number, widget in enumerate(widgets)}
-
-        class Watch(QObject):
-            def eventFilter(self, watched, event) -> bool:
-                if event.type() == QEvent.Type.Paint:
-                    found.discard(self.objectName())
-                return False
-
-        self._watches = []
-        for number, widget in enumerate(widgets):
-            watch = Watch(objectName=f"{number}: {type(widget).__name__}")
-            widget.installEventFilter(watch)
-            self._watches.append(watch)
+    return Paintings(widgets)
 
 
 class Bench:
@@ -171,13 +127,14 @@ class Bench:
     def frame(self, move, widgets) -> tuple[float, float]:
         """Milliseconds from `move` until all these widgets have painted themselves: of the processor, and by the
         clock. What is not painted is no frame, however quick."""
-        paintings = Paintings(widgets)
+        paintings = watched(widgets)
         begun, start = time.thread_time(), time.perf_counter()
         move()
-        while paintings.missing:
+        while not paintings.complete:
             self.application.processEvents()
             if time.perf_counter() - start > LONGEST_FRAME:
-                raise SystemExit(f"not painted: {', '.join(sorted(paintings.missing))}")
+                missing = [type(widget).__name__ for widget in widgets if widget not in paintings.by]
+                raise SystemExit(f"not painted: {', '.join(missing)}")
         return (time.thread_time() - begun) * 1e3, (time.perf_counter() - start) * 1e3
 
     def frames(self, name: str, widget, moves, share: float, bound: float) -> None:
@@ -359,17 +316,17 @@ def _text(bench: Bench, window) -> None:
     pane = window.workbench.panes[-1]
     _in_sight(bench, window, pane.text)
     pane.model.stage = "llvm"
-    pictures: list[Paintings] = []
+    pictures = []
     thread = Thread(window)
 
     def show(document) -> None:
         pane.model.set_document(document)
-        pictures.append(Paintings([pane.text.viewport()]))
+        pictures.append(watched([pane.text.viewport()]))
 
     load = Load()
     took = bench.watch(
         "200 MB of IR", lambda: thread.start(lambda c: index_text(packed, c), show),
-        lambda: bool(pictures) and not pictures[0].missing,
+        lambda: bool(pictures) and pictures[0].complete,
     )  # fmt: skip
     bench.add("200 MB of IR opened", took, 3.0, "s", others=load.others())
     bar = pane.text.verticalScrollBar()
