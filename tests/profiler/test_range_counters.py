@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -115,10 +116,9 @@ def test_every_pass_begins_with_the_caches_as_timed_calls_find_them(monkeypatch)
     """Whatever comes before a pass is neither counted nor forgotten."""
     done: list[str] = []
 
-    def call(name, argument):
-        done.append(name.removeprefix("cuptiRangeProfiler"))
-        if name == "cuptiRangeProfilerStop":
-            argument.all = done.count("Stop") == 2
+    def call(function, /, **_):
+        done.append(function.removeprefix("cuptiRangeProfiler"))
+        return SimpleNamespace(all=done.count("Stop") == 2, dropped=0)
 
     monkeypatch.setattr(range_counters, "_call", call)
     counters = RangeCounters.__new__(RangeCounters)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from ctypes import Structure, byref
+from ctypes import Structure, byref, c_size_t, c_void_p
 from functools import cache
 from glob import glob
 from importlib.util import find_spec
@@ -24,10 +24,19 @@ ALLOWED_HOW = (
 )
 
 
-def size_of(kind: type[Structure]) -> int:
-    """The bytes that a structure says it has."""
+def structure(**fields: Any) -> type[Structure]:
+    """A structure of these fields, after the two that nearly all begin with."""
+    return type("Argument", (Structure,), {"_fields_": [("size", c_size_t), ("private", c_void_p), *fields.items()]})
+
+
+def made(kind: type[Structure], /, **fields: object) -> Any:
+    """A structure that says its own size, with these values."""
+    found: Any = kind()
     last = getattr(kind, kind._fields_[-1][0])  # type: ignore[attr-defined]
-    return int(last.offset + last.size)
+    found.size = last.offset + last.size
+    for name, value in fields.items():
+        setattr(found, name, value)
+    return found
 
 
 def ask(name: str, argument: Structure, *, what: str, tolerated: int = 0) -> int:

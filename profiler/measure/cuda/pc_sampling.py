@@ -22,7 +22,7 @@ from ctypes import (
 )
 from typing import Any
 
-from profiler.measure.cuda.cupti import ask
+from profiler.measure.cuda.cupti import ask, made, structure
 
 _PERIOD, _STALLS, _MODE, _CONTROL, _BUFFER = 1, 2, 5, 6, 8
 """Attributes of a configuration: the period, the reasons, how samples are collected, who starts, where they go."""
@@ -34,10 +34,6 @@ _AGAIN = "_not_issued"
 """Samples of cycles without any instruction are counted a second time under a reason of this ending."""
 _FULL = 8
 """The device's own buffer ran over before it was read: what came after is lost."""
-
-
-class _Context(Structure):
-    _fields_ = [("size", c_size_t), ("private", c_void_p), ("context", c_void_p)]
 
 
 class _Stall(Structure):
@@ -59,31 +55,21 @@ class _Data(Structure):
     ]  # fmt: skip
 
 
-class _Get(Structure):
-    _fields_ = [("size", c_size_t), ("private", c_void_p), ("context", c_void_p), ("data", c_void_p)]
-
-
 class _Attribute(Structure):
     _fields_ = [("kind", c_int), ("status", c_int), ("value", c_uint64 * 3)]
 
 
-class _Configuration(Structure):
-    _fields_ = [
-        ("size", c_size_t), ("private", c_void_p), ("context", c_void_p), ("count", c_size_t), ("attributes", c_void_p),
-    ]  # fmt: skip
-
-
-class _Number(Structure):
-    _fields_ = [("size", c_size_t), ("private", c_void_p), ("context", c_void_p), ("number", c_void_p)]
-
-
-class _Names(Structure):
-    _fields_ = [
-        ("size", c_size_t), ("private", c_void_p), ("context", c_void_p), ("count", c_size_t), ("indices", c_void_p),
-        ("names", c_void_p),
-    ]  # fmt: skip
-
-
+_STRUCTURES = {
+    "cuptiPCSamplingEnable": structure(context=c_void_p),
+    "cuptiPCSamplingDisable": structure(context=c_void_p),
+    "cuptiPCSamplingStart": structure(context=c_void_p),
+    "cuptiPCSamplingStop": structure(context=c_void_p),
+    "cuptiPCSamplingGetData": structure(context=c_void_p, data=c_void_p),
+    "cuptiPCSamplingSetConfigurationAttribute": structure(context=c_void_p, count=c_size_t, attributes=c_void_p),
+    "cuptiPCSamplingGetNumStallReasons": structure(context=c_void_p, number=c_void_p),
+    "cuptiPCSamplingGetStallReasons": structure(context=c_void_p, count=c_size_t, indices=c_void_p, names=c_void_p),
+}
+"""What each function of the library is called with."""
 Sampled = tuple[str, int, tuple[tuple[str, int], ...]]
 """A function, an offset in its machine code, and samples by what the warps waited for."""
 
@@ -95,7 +81,7 @@ class PcSampler:
     def __init__(self, context: int) -> None:
         self._context = context
         self._enabled = False
-        _call("cuptiPCSamplingEnable", _Context(_size(_Context), None, context))
+        self._call("cuptiPCSamplingEnable")
         self._enabled = True
         try:
             self._reasons = self._stall_reasons()
@@ -108,19 +94,17 @@ class PcSampler:
 
     def start(self) -> None:
         """Take samples from now on."""
-        _call("cuptiPCSamplingStart", _Context(_size(_Context), None, self._context))
+        self._call("cuptiPCSamplingStart")
 
     def stop(self) -> tuple[list[Sampled], int]:
         """Take no more, when all work is done: what was found, and how many samples were dropped."""
-        _call("cuptiPCSamplingStop", _Context(_size(_Context), None, self._context))
+        self._call("cuptiPCSamplingStop")
         own = self._own
         found: list[Sampled] = []
         dropped = 0
         while True:
             own.count = 0
-            full = _call(
-                "cuptiPCSamplingGetData", _Get(_size(_Get), None, self._context, addressof(own)), tolerated=_FULL
-            )
+            full = self._call("cuptiPCSamplingGetData", tolerated=_FULL, data=addressof(own))
             found += self._rows(own)
             dropped += int(own.dropped) + bool(full)
             if full or not own.left:
@@ -133,7 +117,11 @@ class PcSampler:
         """Let the context go."""
         if self._enabled:
             self._enabled = False
-            _call("cuptiPCSamplingDisable", _Context(_size(_Context), None, self._context))
+            self._call("cuptiPCSamplingDisable")
+
+    def _call(self, function: str, *, tolerated: int = 0, **fields: object) -> int:
+        argument = made(_STRUCTURES[function], context=self._context, **fields)
+        return ask(function, argument, what="samples", tolerated=tolerated)
 
     def _configure(self) -> None:
         indices = (c_uint32 * len(self._reasons))(*self._reasons)
@@ -146,22 +134,18 @@ class PcSampler:
             attribute.kind = kind
             for at, word in enumerate(words):
                 attribute.value[at] = word
-        _call(
-            "cuptiPCSamplingSetConfigurationAttribute",
-            _Configuration(_size(_Configuration), None, self._context, len(values), addressof(attributes)),
-        )
+        where = addressof(attributes)
+        self._call("cuptiPCSamplingSetConfigurationAttribute", count=len(values), attributes=where)
 
     def _stall_reasons(self) -> dict[int, str]:
         number = c_size_t(0)
-        _call("cuptiPCSamplingGetNumStallReasons", _Number(_size(_Number), None, self._context, addressof(number)))
+        self._call("cuptiPCSamplingGetNumStallReasons", number=addressof(number))
         count = number.value
         indices = (c_uint32 * count)()
         texts = [ctypes.create_string_buffer(128) for _ in range(count)]
         pointers = (c_void_p * count)(*[addressof(text) for text in texts])
-        _call(
-            "cuptiPCSamplingGetStallReasons",
-            _Names(_size(_Names), None, self._context, count, addressof(indices), addressof(pointers)),
-        )
+        places = {"indices": addressof(indices), "names": addressof(pointers)}
+        self._call("cuptiPCSamplingGetStallReasons", count=count, **places)
         return {int(indices[at]): _plain(texts[at].value.decode(errors="replace")) for at in range(count)}
 
     def _rows(self, data: Any) -> Iterator[Sampled]:
@@ -178,23 +162,15 @@ class PcSampler:
                 yield name, int(counter.offset), tuple(sorted(stalls.items(), key=lambda item: -item[1]))
 
 
-def _call(name: str, argument: Structure, tolerated: int = 0) -> int:
-    return ask(name, argument, what="samples", tolerated=tolerated)
-
-
-def _size(kind: type[Structure]) -> int:
-    return ctypes.sizeof(kind)
-
-
 def _buffer(reasons: int) -> tuple[Any, Any]:
     """A buffer for samples, and what has to live as long."""
     counters = (_Counter * _MOST)()
     stalls = (_Stall * (reasons * _MOST))()
     step = ctypes.sizeof(_Stall) * reasons
     for at in range(_MOST):
-        counters[at].size = _size(_Counter)
+        counters[at].size = ctypes.sizeof(_Counter)
         counters[at].stalls = ctypes.cast(addressof(stalls) + at * step, POINTER(_Stall))
-    data = _Data(_size(_Data), _MOST, 0, 0, 0, 0, 0, ctypes.cast(counters, POINTER(_Counter)), 0, 0)
+    data = _Data(ctypes.sizeof(_Data), _MOST, 0, 0, 0, 0, 0, ctypes.cast(counters, POINTER(_Counter)), 0, 0)
     return data, (counters, stalls)
 
 

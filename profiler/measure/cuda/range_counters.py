@@ -11,131 +11,55 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Sequence
-from ctypes import (
-    Structure,
-    addressof,
-    c_char_p,
-    c_int,
-    c_size_t,
-    c_uint8,
-    c_uint16,
-    c_uint32,
-    c_void_p,
-)
+from ctypes import addressof, c_char_p, c_int, c_size_t, c_uint8, c_uint16, c_uint32, c_void_p
 from typing import Any
 
 from compiler.errors import UnavailableError
 from profiler.counted import KINDS
-from profiler.measure.cuda.cupti import ask, size_of
+from profiler.measure.cuda.cupti import ask, made, structure
 
-_WHAT = "counters"
 _RANGES = 0
 """The kind of profiler that a schedule is for."""
 _USER_RANGE, _USER_REPLAY = 2, 3
 _MOST_PASSES = 16
-_HEAD = [("size", c_size_t), ("private", c_void_p)]
-
-
-class _Plain(Structure):
-    _fields_ = _HEAD
-
-
-class _Chip(Structure):
-    _fields_ = [*_HEAD, ("device", c_size_t), ("name", c_char_p)]
-
-
-class _Available(Structure):
-    _fields_ = [*_HEAD, ("context", c_void_p), ("bytes", c_size_t), ("image", c_void_p)]
-
-
-class _NewHost(Structure):
-    _fields_ = [*_HEAD, ("kind", c_int), ("chip", c_char_p), ("available", c_void_p), ("host", c_void_p)]
-
-
-class _Host(Structure):
-    _fields_ = [*_HEAD, ("host", c_void_p)]
-
-
-class _Properties(Structure):
-    _fields_ = [
-        *_HEAD, ("host", c_void_p), ("name", c_char_p), ("description", c_char_p), ("part", c_char_p),
-        ("unit", c_char_p), ("kind", c_int),
-    ]  # fmt: skip
-
-
-class _Metrics(Structure):
-    _fields_ = [*_HEAD, ("host", c_void_p), ("names", c_void_p), ("count", c_size_t)]
-
-
-class _ImageSize(Structure):
-    _fields_ = [*_HEAD, ("host", c_void_p), ("bytes", c_size_t)]
-
-
-class _Image(Structure):
-    _fields_ = [*_HEAD, ("host", c_void_p), ("bytes", c_size_t), ("image", c_void_p)]
-
-
-class _Passes(Structure):
-    _fields_ = [*_HEAD, ("bytes", c_size_t), ("image", c_void_p), ("count", c_size_t)]
-
-
-class _Evaluate(Structure):
-    _fields_ = [
-        *_HEAD, ("host", c_void_p), ("data", c_void_p), ("bytes", c_size_t), ("range", c_size_t),
-        ("names", c_void_p), ("count", c_size_t), ("values", c_void_p),
-    ]  # fmt: skip
-
-
-class _Enable(Structure):
-    _fields_ = [*_HEAD, ("context", c_void_p), ("ranges", c_void_p)]
-
-
-class _Ranges(Structure):
-    _fields_ = [*_HEAD, ("ranges", c_void_p)]
-
-
-class _Push(Structure):
-    _fields_ = [*_HEAD, ("ranges", c_void_p), ("name", c_char_p)]
-
-
-class _Stop(Structure):
-    _fields_ = [
-        *_HEAD, ("ranges", c_void_p), ("next", c_size_t), ("level", c_size_t), ("all", c_uint8),
-    ]  # fmt: skip
-
-
-class _Decode(Structure):
-    _fields_ = [*_HEAD, ("ranges", c_void_p), ("dropped", c_size_t)]
-
-
-class _DataSize(Structure):
-    _fields_ = [
-        *_HEAD, ("ranges", c_void_p), ("names", c_void_p), ("count", c_size_t), ("most", c_size_t),
-        ("nodes", c_uint32), ("bytes", c_size_t),
-    ]  # fmt: skip
-
-
-class _Data(Structure):
-    _fields_ = [*_HEAD, ("ranges", c_void_p), ("bytes", c_size_t), ("data", c_void_p)]
-
-
-class _Configuration(Structure):
-    _fields_ = [
-        *_HEAD, ("ranges", c_void_p), ("config_bytes", c_size_t), ("config", c_void_p), ("data_bytes", c_size_t),
-        ("data", c_void_p), ("range", c_int), ("replay", c_int), ("most", c_size_t), ("levels", c_uint16),
-        ("least_level", c_uint16), ("pass", c_size_t), ("level", c_uint16),
-    ]  # fmt: skip
-
-
-class _Info(Structure):
-    _fields_ = [*_HEAD, ("data", c_void_p), ("bytes", c_size_t), ("count", c_size_t)]
-
-
-class _RangeInfo(Structure):
-    _fields_ = [
-        *_HEAD, ("data", c_void_p), ("bytes", c_size_t), ("range", c_size_t), ("between", c_char_p),
-        ("name", c_char_p),
-    ]  # fmt: skip
+_STRUCTURES = {
+    "cuptiProfilerInitialize": structure(),
+    "cuptiProfilerDeInitialize": structure(),
+    "cuptiDeviceGetChipName": structure(device=c_size_t, name=c_char_p),
+    "cuptiProfilerGetCounterAvailability": structure(context=c_void_p, bytes=c_size_t, image=c_void_p),
+    "cuptiProfilerHostInitialize": structure(kind=c_int, chip=c_char_p, available=c_void_p, host=c_void_p),
+    "cuptiProfilerHostDeinitialize": structure(host=c_void_p),
+    "cuptiProfilerHostGetMetricProperties": structure(
+        host=c_void_p, name=c_char_p, description=c_char_p, part=c_char_p, unit=c_char_p, kind=c_int
+    ),
+    "cuptiProfilerHostConfigAddMetrics": structure(host=c_void_p, names=c_void_p, count=c_size_t),
+    "cuptiProfilerHostGetConfigImageSize": structure(host=c_void_p, bytes=c_size_t),
+    "cuptiProfilerHostGetConfigImage": structure(host=c_void_p, bytes=c_size_t, image=c_void_p),
+    "cuptiProfilerHostGetNumOfPasses": structure(bytes=c_size_t, image=c_void_p, count=c_size_t),
+    "cuptiProfilerHostEvaluateToGpuValues": structure(
+        host=c_void_p, data=c_void_p, bytes=c_size_t, range=c_size_t, names=c_void_p, count=c_size_t, values=c_void_p
+    ),
+    "cuptiRangeProfilerEnable": structure(context=c_void_p, ranges=c_void_p),
+    "cuptiRangeProfilerDisable": structure(ranges=c_void_p),
+    "cuptiRangeProfilerStart": structure(ranges=c_void_p),
+    "cuptiRangeProfilerPushRange": structure(ranges=c_void_p, name=c_char_p),
+    "cuptiRangeProfilerPopRange": structure(ranges=c_void_p),
+    "cuptiRangeProfilerStop": structure(ranges=c_void_p, next=c_size_t, level=c_size_t, all=c_uint8),
+    "cuptiRangeProfilerDecodeData": structure(ranges=c_void_p, dropped=c_size_t),
+    "cuptiRangeProfilerGetCounterDataSize": structure(
+        ranges=c_void_p, names=c_void_p, count=c_size_t, most=c_size_t, nodes=c_uint32, bytes=c_size_t
+    ),
+    "cuptiRangeProfilerCounterDataImageInitialize": structure(ranges=c_void_p, bytes=c_size_t, data=c_void_p),
+    "cuptiRangeProfilerSetConfig": structure(
+        ranges=c_void_p, config_bytes=c_size_t, config=c_void_p, data_bytes=c_size_t, data=c_void_p, range=c_int,
+        replay=c_int, most=c_size_t, levels=c_uint16, least_level=c_uint16, number=c_size_t, level=c_uint16,
+    ),
+    "cuptiRangeProfilerGetCounterDataInfo": structure(data=c_void_p, bytes=c_size_t, count=c_size_t),
+    "cuptiRangeProfilerCounterDataGetRangeInfo": structure(
+        data=c_void_p, bytes=c_size_t, range=c_size_t, between=c_char_p, name=c_char_p
+    ),
+}  # fmt: skip
+"""What each function of the library is called with."""
 
 
 class Schedule:
@@ -143,25 +67,19 @@ class Schedule:
 
     def __init__(self, chip: str, available: bytes | None = None) -> None:
         self._available = ctypes.create_string_buffer(available, len(available)) if available else None
-        made = _made(_NewHost, kind=_RANGES, chip=chip.encode(), available=_address(self._available))
-        _call("cuptiProfilerHostInitialize", made)
-        self._host = made.host
+        available_at = None if self._available is None else addressof(self._available)
+        begun = _call("cuptiProfilerHostInitialize", kind=_RANGES, chip=chip.encode(), available=available_at)
+        self._host = begun.host
         try:
             self.metrics = self._known()
             self.names = (c_char_p * len(self.metrics))(*[name.encode() for name in self.metrics.values()])
             names = addressof(self.names)
-            _call(
-                "cuptiProfilerHostConfigAddMetrics",
-                _made(_Metrics, host=self._host, names=names, count=len(self.metrics)),
-            )
-            size = _made(_ImageSize, host=self._host)
-            _call("cuptiProfilerHostGetConfigImageSize", size)
-            self.image = ctypes.create_string_buffer(size.bytes)
-            image = _made(_Image, host=self._host, bytes=size.bytes, image=addressof(self.image))
-            _call("cuptiProfilerHostGetConfigImage", image)
-            passes = _made(_Passes, bytes=size.bytes, image=addressof(self.image))
-            _call("cuptiProfilerHostGetNumOfPasses", passes)
-            self.passes = int(passes.count)
+            _call("cuptiProfilerHostConfigAddMetrics", host=self._host, names=names, count=len(self.metrics))
+            size = _call("cuptiProfilerHostGetConfigImageSize", host=self._host).bytes
+            self.image = ctypes.create_string_buffer(size)
+            image = addressof(self.image)
+            _call("cuptiProfilerHostGetConfigImage", host=self._host, bytes=size, image=image)
+            self.passes = int(_call("cuptiProfilerHostGetNumOfPasses", bytes=size, image=image).count)
         except BaseException:
             self.close()
             raise
@@ -180,7 +98,7 @@ class Schedule:
 
     def _has(self, name: str) -> bool:
         try:
-            _call("cuptiProfilerHostGetMetricProperties", _made(_Properties, host=self._host, name=name.encode()))
+            _call("cuptiProfilerHostGetMetricProperties", host=self._host, name=name.encode())
         except UnavailableError:
             return False
         return True
@@ -189,11 +107,8 @@ class Schedule:
         """The counters of a range, by field of a counted launch; what could not be counted is None."""
         values = (ctypes.c_double * len(self.metrics))()
         _call(
-            "cuptiProfilerHostEvaluateToGpuValues",
-            _made(
-                _Evaluate, host=self._host, data=addressof(data), bytes=len(data), range=number,
-                names=addressof(self.names), count=len(self.metrics), values=addressof(values),
-            ),
+            "cuptiProfilerHostEvaluateToGpuValues", host=self._host, data=addressof(data), bytes=len(data),
+            range=number, names=addressof(self.names), count=len(self.metrics), values=addressof(values),
         )  # fmt: skip
         return {
             field: None if not math.isfinite(value) else _share(value) if "pct" in name else value
@@ -204,7 +119,7 @@ class Schedule:
         """Let the library forget it."""
         if self._host:
             host, self._host = self._host, None
-            _call("cuptiProfilerHostDeinitialize", _made(_Host, host=host))
+            _call("cuptiProfilerHostDeinitialize", host=host)
 
 
 class RangeCounters:
@@ -214,15 +129,12 @@ class RangeCounters:
         self._ranges: int | None = None
         self._schedule: Schedule | None = None
         self._open = False
-        _call("cuptiProfilerInitialize", _made(_Plain))
+        _call("cuptiProfilerInitialize")
         self._open = True
         try:
-            chip = _made(_Chip, device=device)
-            _call("cuptiDeviceGetChipName", chip)
+            chip = _call("cuptiDeviceGetChipName", device=device)
             self._schedule = Schedule(chip.name.decode(), _available(context))
-            enabled = _made(_Enable, context=context)
-            _call("cuptiRangeProfilerEnable", enabled)
-            self._ranges = enabled.ranges
+            self._ranges = _call("cuptiRangeProfilerEnable", context=context).ranges
         except BaseException:
             self.close()
             raise
@@ -236,52 +148,40 @@ class RangeCounters:
         data = self._configured(schedule, len(launches))
         for _ in range(_MOST_PASSES):
             before()
-            _call("cuptiRangeProfilerStart", _made(_Ranges, ranges=self._ranges))
+            _call("cuptiRangeProfilerStart", ranges=self._ranges)
             for number, launch in enumerate(launches):
-                _call("cuptiRangeProfilerPushRange", _made(_Push, ranges=self._ranges, name=str(number).encode()))
+                _call("cuptiRangeProfilerPushRange", ranges=self._ranges, name=str(number).encode())
                 launch()
                 synchronize()
-                _call("cuptiRangeProfilerPopRange", _made(_Ranges, ranges=self._ranges))
-            stopped = _made(_Stop, ranges=self._ranges)
-            _call("cuptiRangeProfilerStop", stopped)
-            if stopped.all:
+                _call("cuptiRangeProfilerPopRange", ranges=self._ranges)
+            if _call("cuptiRangeProfilerStop", ranges=self._ranges).all:
                 break
-        decoded = _made(_Decode, ranges=self._ranges)
-        _call("cuptiRangeProfilerDecodeData", decoded)
-        if decoded.dropped:
-            raise UnavailableError(f"there are no counters: CUPTI dropped {decoded.dropped} launches")
+        if dropped := _call("cuptiRangeProfilerDecodeData", ranges=self._ranges).dropped:
+            raise UnavailableError(f"there are no counters: CUPTI dropped {dropped} launches")
         return self._read(schedule, data, len(launches))
 
     def _configured(self, schedule: Schedule, ranges: int) -> ctypes.Array[ctypes.c_char]:
-        size = _made(
-            _DataSize, ranges=self._ranges, names=addressof(schedule.names), count=len(schedule.metrics), most=ranges,
-            nodes=ranges,
-        )  # fmt: skip
-        _call("cuptiRangeProfilerGetCounterDataSize", size)
-        data = ctypes.create_string_buffer(size.bytes)
+        size = _call(
+            "cuptiRangeProfilerGetCounterDataSize", ranges=self._ranges, names=addressof(schedule.names),
+            count=len(schedule.metrics), most=ranges, nodes=ranges,
+        ).bytes  # fmt: skip
+        data = ctypes.create_string_buffer(size)
+        image = addressof(data)
+        _call("cuptiRangeProfilerCounterDataImageInitialize", ranges=self._ranges, bytes=size, data=image)
         _call(
-            "cuptiRangeProfilerCounterDataImageInitialize",
-            _made(_Data, ranges=self._ranges, bytes=size.bytes, data=addressof(data)),
-        )
-        _call(
-            "cuptiRangeProfilerSetConfig",
-            _made(
-                _Configuration, ranges=self._ranges, config_bytes=len(schedule.image),
-                config=addressof(schedule.image), data_bytes=size.bytes, data=addressof(data), range=_USER_RANGE,
-                replay=_USER_REPLAY, most=ranges, levels=1, least_level=1, level=1,
-            ),
+            "cuptiRangeProfilerSetConfig", ranges=self._ranges, config_bytes=len(schedule.image),
+            config=addressof(schedule.image), data_bytes=size, data=image, range=_USER_RANGE, replay=_USER_REPLAY,
+            most=ranges, levels=1, least_level=1, level=1,
         )  # fmt: skip
         return data
 
     def _read(
         self, schedule: Schedule, data: ctypes.Array[ctypes.c_char], launches: int
     ) -> list[dict[str, float | None]]:
-        info = _made(_Info, data=addressof(data), bytes=len(data))
-        _call("cuptiRangeProfilerGetCounterDataInfo", info)
+        image = {"data": addressof(data), "bytes": len(data)}
         found: dict[int, dict[str, float | None]] = {}
-        for number in range(info.count):
-            named = _made(_RangeInfo, data=addressof(data), bytes=len(data), range=number, between=b"/")
-            _call("cuptiRangeProfilerCounterDataGetRangeInfo", named)
+        for number in range(_call("cuptiRangeProfilerGetCounterDataInfo", **image).count):
+            named = _call("cuptiRangeProfilerCounterDataGetRangeInfo", **image, range=number, between=b"/")
             found[int(named.name)] = schedule.values(data, number)
         return [found.get(number, {}) for number in range(launches)]
 
@@ -289,13 +189,13 @@ class RangeCounters:
         """Give the counters back."""
         if self._ranges is not None:
             ranges, self._ranges = self._ranges, None
-            _call("cuptiRangeProfilerDisable", _made(_Ranges, ranges=ranges))
+            _call("cuptiRangeProfilerDisable", ranges=ranges)
         if self._schedule is not None:
             schedule, self._schedule = self._schedule, None
             schedule.close()
         if self._open:
             self._open = False
-            _call("cuptiProfilerDeInitialize", _made(_Plain))
+            _call("cuptiProfilerDeInitialize")
 
 
 def _share(percent: float) -> float:
@@ -305,25 +205,14 @@ def _share(percent: float) -> float:
 
 def _available(context: int) -> bytes:
     """What counters the driver has to give in a context."""
-    asked = _made(_Available, context=context)
-    _call("cuptiProfilerGetCounterAvailability", asked)
-    image = ctypes.create_string_buffer(asked.bytes)
-    asked.image = addressof(image)
-    _call("cuptiProfilerGetCounterAvailability", asked)
+    size = _call("cuptiProfilerGetCounterAvailability", context=context).bytes
+    image = ctypes.create_string_buffer(size)
+    _call("cuptiProfilerGetCounterAvailability", context=context, bytes=size, image=addressof(image))
     return image.raw
 
 
-def _address(buffer: ctypes.Array[ctypes.c_char] | None) -> int | None:
-    return None if buffer is None else addressof(buffer)
-
-
-def _made(structure: type[Structure], /, **fields: object) -> Any:
-    made: Any = structure()
-    made.size = size_of(structure)
-    for name, value in fields.items():
-        setattr(made, name, value)
-    return made
-
-
-def _call(name: str, argument: Structure) -> None:
-    ask(name, argument, what=_WHAT)
+def _call(function: str, /, **fields: object) -> Any:
+    """Call a function of the library; what it was called with, as it left that."""
+    argument = made(_STRUCTURES[function], **fields)
+    ask(function, argument, what="counters")
+    return argument
