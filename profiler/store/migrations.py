@@ -1,4 +1,4 @@
-"""The history of the store's shape: small functions in a list, each applied in one transaction with its record.
+"""The history of the store's shape: some statements each, applied in one transaction with its record.
 
 `PRAGMA user_version` is how many have been applied. Never change one that has shipped: add another.
 """
@@ -6,13 +6,20 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from profiler.store.views import views, views_again
+from profiler.store.views import VIEWS_DROPPED, VIEWS_MADE
 
 APPLICATION_ID = 0x4B474C53  # "KGLS"
-Migration = Callable[[sqlite3.Connection], None]
+
+
+@dataclass(frozen=True)
+class Migration:
+    """What a file of the version before lacks, and the name that it is recorded under."""
+
+    name: str
+    statements: tuple[str, ...]
 
 
 def apply_migration(connection: sqlite3.Connection, migration: Migration, number: int) -> None:
@@ -22,21 +29,16 @@ def apply_migration(connection: sqlite3.Connection, migration: Migration, number
         connection.execute(
             "CREATE TABLE migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied TEXT NOT NULL)"
         )
-    migration(connection)
+    for statement in migration.statements:  # not executescript, which would commit the transaction
+        connection.execute(statement)
     moment = datetime.now(UTC).isoformat(timespec="seconds")
-    connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, migration.__name__, moment))
+    connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (number, migration.name, moment))
     connection.execute(f"PRAGMA user_version = {number}")
 
 
-def _run(connection: sqlite3.Connection, *statements: str) -> None:
-    for statement in statements:  # not executescript, which would commit the transaction
-        connection.execute(statement)
-
-
-def machines(connection: sqlite3.Connection) -> None:
-    """Machines by fingerprint, and the ceilings measured on each."""
-    _run(
-        connection,
+_STATEMENTS: dict[str, tuple[str, ...]] = {
+    # Machines by fingerprint, and the ceilings measured on each.
+    "machines": (
         """CREATE TABLE machines (
             id INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
             description TEXT NOT NULL, first_seen TEXT NOT NULL)""",
@@ -44,25 +46,17 @@ def machines(connection: sqlite3.Connection) -> None:
             machine INTEGER NOT NULL REFERENCES machines(id), name TEXT NOT NULL, threads INTEGER NOT NULL,
             value REAL NOT NULL, unit TEXT NOT NULL, low REAL NOT NULL, high REAL NOT NULL, measured TEXT NOT NULL,
             PRIMARY KEY (machine, name, threads))""",
-    )
-
-
-def texts(connection: sqlite3.Connection) -> None:
-    """Texts by the hash of their content: zlib, stored once, whatever refers to them."""
-    _run(
-        connection,
+    ),
+    # Texts by the hash of their content: zlib, stored once, whatever refers to them.
+    "texts": (
         """CREATE TABLE texts (
             id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, size INTEGER NOT NULL, data BLOB NOT NULL)""",
         """CREATE TABLE graphs (
             id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
             text INTEGER NOT NULL REFERENCES texts(id))""",
-    )
-
-
-def compilations(connection: sqlite3.Connection) -> None:
-    """Compilations with their passes, kernels, calls and fusion ledger."""
-    _run(
-        connection,
+    ),
+    # Compilations with their passes, kernels, calls and fusion ledger.
+    "compilations": (
         """CREATE TABLE compilations (
             id INTEGER PRIMARY KEY, created TEXT NOT NULL, source TEXT NOT NULL,
             graph INTEGER NOT NULL REFERENCES graphs(id), machine INTEGER NOT NULL REFERENCES machines(id),
@@ -85,13 +79,9 @@ def compilations(connection: sqlite3.Connection) -> None:
             compilation INTEGER NOT NULL REFERENCES compilations(id) ON DELETE CASCADE, position INTEGER NOT NULL,
             producer TEXT NOT NULL, consumer TEXT NOT NULL, accepted INTEGER NOT NULL, rule TEXT NOT NULL,
             reason TEXT NOT NULL, bytes_saved TEXT NOT NULL, PRIMARY KEY (compilation, position)) WITHOUT ROWID""",
-    )
-
-
-def stages(connection: sqlite3.Connection) -> None:
-    """The IR of each stage of a compilation, with the nodes of its lines; kernel is empty for the whole model."""
-    _run(
-        connection,
+    ),
+    # The IR of each stage of a compilation, with the nodes of its lines; kernel is empty for the whole model.
+    "stages": (
         """CREATE TABLE stages (
             compilation INTEGER NOT NULL REFERENCES compilations(id) ON DELETE CASCADE, kernel TEXT NOT NULL,
             stage TEXT NOT NULL, text INTEGER NOT NULL REFERENCES texts(id),
@@ -99,23 +89,15 @@ def stages(connection: sqlite3.Connection) -> None:
             PRIMARY KEY (compilation, kernel, stage)) WITHOUT ROWID""",
         "CREATE INDEX stages_text ON stages(text)",
         "CREATE INDEX stages_line_nodes ON stages(line_nodes)",
-    )
-
-
-def text_search(connection: sqlite3.Connection) -> None:
-    """Full-text search over IR. It keeps only the index: the texts themselves are in `texts`, compressed."""
-    _run(
-        connection,
+    ),
+    # Full-text search over IR. It keeps only the index: the texts themselves are in `texts`, compressed.
+    "text_search": (
         """CREATE VIRTUAL TABLE texts_search USING fts5(
             body, content='', tokenize="unicode61 remove_diacritics 0 tokenchars '_.'")""",
         "CREATE TABLE searchable (text INTEGER PRIMARY KEY REFERENCES texts(id) ON DELETE CASCADE)",
-    )
-
-
-def runs(connection: sqlite3.Connection) -> None:
-    """Runs, their launches, samples and counters."""
-    _run(
-        connection,
+    ),
+    # Runs, their launches, samples and counters.
+    "runs": (
         """CREATE TABLE runs (
             id INTEGER PRIMARY KEY, started TEXT NOT NULL, finished TEXT, status TEXT NOT NULL, process TEXT NOT NULL,
             source TEXT NOT NULL, compilation INTEGER REFERENCES compilations(id),
@@ -145,93 +127,61 @@ def runs(connection: sqlite3.Connection) -> None:
             run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, name TEXT NOT NULL, value REAL,
             unit TEXT NOT NULL,
             note TEXT NOT NULL, PRIMARY KEY (run, name)) WITHOUT ROWID""",
-    )
-
-
-def timelines(connection: sqlite3.Connection) -> None:
-    """One traced call of a run: begin and end of every launch on every thread, for timelines."""
-    _run(
-        connection,
+    ),
+    # One traced call of a run: begin and end of every launch on every thread, for timelines.
+    "timelines": (
         """CREATE TABLE timelines (
             run INTEGER PRIMARY KEY REFERENCES runs(id) ON DELETE CASCADE, threads INTEGER NOT NULL,
             launches INTEGER NOT NULL, data BLOB NOT NULL)""",
-    )
-
-
-def more_indexes(connection: sqlite3.Connection) -> None:
-    """For lists by one source or one device in order of age, and for forgetting graphs and texts without a search."""
-    _run(
-        connection,
+    ),
+    # For lists by one source or one device in order of age, and for forgetting graphs and texts without a search.
+    "more_indexes": (
         "CREATE INDEX runs_of_source ON runs(source)",
         "CREATE INDEX runs_device ON runs(device)",
         "CREATE INDEX compilations_source ON compilations(source)",
         "CREATE INDEX graphs_text ON graphs(text)",
-    )
-
-
-def passes_by_worker(connection: sqlite3.Connection) -> None:
-    """Which worker process ran a pass (0 is the program itself), and the bytes it was given."""
-    _run(
-        connection,
+    ),
+    # Which worker process ran a pass (0 is the program itself), and the bytes it was given.
+    "passes_by_worker": (
         "ALTER TABLE passes ADD COLUMN bytes_before INTEGER NOT NULL DEFAULT -1",
         "ALTER TABLE passes ADD COLUMN worker INTEGER NOT NULL DEFAULT 0",
-    )
-
-
-def sampled_lines(connection: sqlite3.Connection) -> None:
-    """What sampling found of each kernel of a run; kernel is empty for what it found and cost in all."""
-    _run(
-        connection,
+    ),
+    # Views for the usual questions.
+    "views": VIEWS_MADE,
+    # What sampling found of each kernel of a run; kernel is empty for what it found and cost in all.
+    "sampled_lines": (
         """CREATE TABLE sampled (
             run INTEGER NOT NULL REFERENCES runs(id) ON DELETE CASCADE, kernel TEXT NOT NULL, size INTEGER NOT NULL,
             data BLOB NOT NULL, PRIMARY KEY (run, kernel)) WITHOUT ROWID""",
-    )
-
-
-def flow_tables(connection: sqlite3.Connection) -> None:
-    """Tables of flows as they were measured, whole: per-kernel against all-kernel."""
-    _run(
-        connection,
+    ),
+    # Tables of flows as they were measured, whole: per-kernel against all-kernel.
+    "flow_tables": (
         """CREATE TABLE flow_tables (
             id INTEGER PRIMARY KEY, created TEXT NOT NULL, source TEXT NOT NULL, target TEXT NOT NULL,
             document TEXT NOT NULL)""",
-    )
-
-
-def kernel_notes(connection: sqlite3.Connection) -> None:
-    """Notes on kernels, by source and name."""
-    _run(
-        connection,
+    ),
+    # Notes on kernels, by source and name.
+    "kernel_notes": (
         """CREATE TABLE kernel_notes (
             source TEXT NOT NULL, kernel TEXT NOT NULL, note TEXT NOT NULL, changed TEXT NOT NULL,
             PRIMARY KEY (source, kernel)) WITHOUT ROWID""",
-    )
-
-
-def tuned(connection: sqlite3.Connection) -> None:
-    """Choices that measured best for a problem on a machine, and the definitions that they hold for."""
-    _run(
-        connection,
+    ),
+    # Views as they are now, in a file whose views may be older ones.
+    "views_again": (*VIEWS_DROPPED, *VIEWS_MADE),
+    # Choices that measured best for a problem on a machine, and the definitions that they hold for.
+    "tuned": (
         """CREATE TABLE tuned (
             machine INTEGER NOT NULL REFERENCES machines(id), problem TEXT NOT NULL, kernel TEXT NOT NULL,
             source TEXT NOT NULL, target TEXT NOT NULL, defaults TEXT NOT NULL, choices TEXT NOT NULL,
             definitions TEXT NOT NULL, dims TEXT NOT NULL, threads INTEGER, ratio REAL NOT NULL, low REAL NOT NULL,
             high REAL NOT NULL, measured TEXT NOT NULL, PRIMARY KEY (machine, problem)) WITHOUT ROWID""",
-    )
-
-
-def under_way(connection: sqlite3.Connection) -> None:
-    """Cells of sweeps that are being done, by the process that has them done."""
-    _run(
-        connection,
+    ),
+    # Cells of sweeps that are being done, by the process that has them done.
+    "under_way": (
         """CREATE TABLE under_way (
             sweep TEXT NOT NULL, cell TEXT NOT NULL, process TEXT NOT NULL, begun TEXT NOT NULL,
             PRIMARY KEY (sweep, cell, process)) WITHOUT ROWID""",
-    )
-
-
-MIGRATIONS: tuple[Migration, ...] = (
-    machines, texts, compilations, stages, text_search, runs, timelines, more_indexes, passes_by_worker,
-    views, sampled_lines, flow_tables, kernel_notes, views_again, tuned, under_way,
-)  # fmt: skip
+    ),
+}
+MIGRATIONS = tuple(Migration(name, statements) for name, statements in _STATEMENTS.items())
 VERSION = len(MIGRATIONS)

@@ -6,8 +6,6 @@ a migration that drops it and makes it anew.
 
 from __future__ import annotations
 
-import sqlite3
-
 VIEWS = {
     "run_overview": """
         SELECT runs.id AS run, runs.started, runs.source, runs.status, runs.device, runs.threads, runs.dims,
@@ -57,16 +55,6 @@ VIEWS = {
         FROM stages JOIN compilations ON compilations.id = stages.compilation JOIN texts ON texts.id = stages.text
         GROUP BY compilations.id""",
 }
-
-
-def views_again(connection: sqlite3.Connection) -> None:
-    """Views as they are now, in a file whose views may be older ones."""
-    for name in VIEWS:
-        connection.execute(f"DROP VIEW IF EXISTS {name}")
-    views(connection)
-
-
-def views(connection: sqlite3.Connection) -> None:
-    """Views for the usual questions."""
-    for name, query in VIEWS.items():
-        connection.execute(f"CREATE VIEW {name} AS {query}")
+VIEWS_MADE = tuple(f"CREATE VIEW {name} AS {query}" for name, query in VIEWS.items())
+VIEWS_DROPPED = tuple(f"DROP VIEW IF EXISTS {name}" for name in VIEWS)
+"""The statements that make all of them, and those that take older ones away."""

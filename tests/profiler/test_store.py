@@ -11,7 +11,7 @@ import records_for_tests as made
 
 from profiler.records import FAILED, FINISHED, INTERRUPTED, RUNNING, WHOLE, MeasuredRun, StageRecord
 from profiler.store import StoreError, default_path, open_store, queries, writer
-from profiler.store.migrations import MIGRATIONS, VERSION
+from profiler.store.migrations import MIGRATIONS, VERSION, Migration
 from profiler.store.texts import Found, search_texts
 
 ROOT = Path(__file__).parents[2]
@@ -131,10 +131,7 @@ def _bare(path, version):
 
 
 def test_a_failed_migration_leaves_the_file_as_it_was(tmp_path):
-    def breaks(connection):
-        connection.execute("CREATE TABLE half (x)")
-        raise sqlite3.OperationalError("no")
-
+    breaks = Migration("breaks", ("CREATE TABLE half (x)", "no"))
     path = tmp_path / "t.db"
     open_store(path).close()
     with pytest.raises(StoreError):
