@@ -13,12 +13,12 @@ from time import perf_counter
 from profiler.measure.tree_memory import highest_resident
 from profiler.records import Counter
 
-PERF_SYSCALL = {"x86_64": 298, "aarch64": 241}
-# Type 0 is PERF_TYPE_HARDWARE; the numbers are PERF_COUNT_HW_*.
+_SYSCALL = {"x86_64": 298, "aarch64": 241}
+_HARDWARE = 0  # a kind of event; the numbers are PERF_COUNT_HW_*
 EVENTS = {"cycles": 0, "instructions": 1, "cache references": 2, "cache misses": 3, "branch misses": 5}
 _ATTR_SIZE = 112
 _DISABLED, _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HV = 1 << 0, 1 << 1, 1 << 5, 1 << 6
-_ENABLE, _DISABLE = 0x2400, 0x2401
+ENABLE, DISABLE = 0x2400, 0x2401
 _TIMES = 1 | 2  # also read how long the event was enabled and running: counters may have to share the hardware
 
 
@@ -30,7 +30,7 @@ class HardwareCounters:
         self.missing: dict[str, str] = {}
         for name, config in EVENTS.items():
             try:
-                self._files[name] = _open(config)
+                self._files[name] = open_event(_HARDWARE, config, told=_TIMES, flags=_INHERIT)
             except OSError as error:
                 self.missing[name] = reason(error)
 
@@ -39,7 +39,7 @@ class HardwareCounters:
         import fcntl
 
         for file in self._files.values():
-            fcntl.ioctl(file, _ENABLE, 0)
+            fcntl.ioctl(file, ENABLE, 0)
 
     def stop(self) -> list[Counter]:
         """Stop counting; one counter an event, with a note in place of a value where there is none."""
@@ -48,7 +48,7 @@ class HardwareCounters:
             import fcntl
 
             for name, file in self._files.items():
-                fcntl.ioctl(file, _DISABLE, 0)
+                fcntl.ioctl(file, DISABLE, 0)
                 value, enabled, running = struct.unpack("qqq", os.read(file, 24))
                 note = "" if running == enabled else f"counted {running / max(enabled, 1):.0%} of the time, scaled up"
                 scaled = value * enabled / running if running else 0.0
@@ -58,16 +58,22 @@ class HardwareCounters:
         return found
 
 
-def _open(config: int) -> int:
-    number = PERF_SYSCALL.get(platform.machine())
+def open_event(
+    kind: int, config: int, *, period: int = 0, sampled: int = 0, told: int = 0, flags: int = 0, thread: int = 0
+) -> int:
+    """A perf_event of a thread (0: this one), off, of what is not the system's own; OSError where there is none.
+
+    `sampled` is what each sample says, `told` what reading it says beside the count.
+    """
+    number = _SYSCALL.get(platform.machine())
     if not sys.platform.startswith("linux") or number is None:
         raise OSError(errno.ENOSYS, "no perf_event here")
     attributes = bytearray(_ATTR_SIZE)
-    struct.pack_into("IIQQQQ", attributes, 0, 0, _ATTR_SIZE, config, 0, 0, _TIMES)
-    struct.pack_into("Q", attributes, 40, _DISABLED | _INHERIT | _EXCLUDE_KERNEL | _EXCLUDE_HV)
+    struct.pack_into("IIQQQQ", attributes, 0, kind, _ATTR_SIZE, config, period, sampled, told)
+    struct.pack_into("Q", attributes, 40, _DISABLED | _EXCLUDE_KERNEL | _EXCLUDE_HV | flags)
     libc = ctypes.CDLL(None, use_errno=True)
     buffer = (ctypes.c_char * _ATTR_SIZE).from_buffer(attributes)
-    file = libc.syscall(number, buffer, 0, -1, -1, 0)
+    file = libc.syscall(number, buffer, thread, -1, -1, 0)
     if file < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

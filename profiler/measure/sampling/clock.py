@@ -6,11 +6,9 @@ the rings are emptied, so nothing here has to be ordered against a writer.
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import mmap
 import os
-import platform
 import struct
 import sys
 from collections.abc import Sequence
@@ -18,13 +16,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from compiler.errors import UnavailableError
-from profiler.measure.counters import PERF_SYSCALL, reason
+from profiler.measure.counters import DISABLE, ENABLE, open_event, reason
 
 _SOFTWARE, _CPU_CLOCK = 1, 0
-_ATTRIBUTES = 112
 _SAMPLE_IP = 1
-_DISABLED, _EXCLUDE_KERNEL, _EXCLUDE_HV = 1 << 0, 1 << 5, 1 << 6
-_ENABLE, _DISABLE = 0x2400, 0x2401
 _HEAD, _TAIL = 1024, 1032
 _LOST, _SAMPLE = 2, 9
 _PAGES = (32, 8, 2)
@@ -50,12 +45,12 @@ class SamplingClock:
     def start(self) -> None:
         """Take samples from now on."""
         for ring in self._rings:
-            ring.control(_ENABLE)
+            ring.control(ENABLE)
 
     def stop(self) -> np.ndarray:
         """Take no more; the addresses that were found since the last time."""
         for ring in self._rings:
-            ring.control(_DISABLE)
+            ring.control(DISABLE)
         found: list[int] = []
         for ring in self._rings:
             addresses, lost = ring.drain()
@@ -72,7 +67,7 @@ class SamplingClock:
 
 class _Ring:
     def __init__(self, thread: int, period: int) -> None:
-        self._file = _open(thread, period)
+        self._file = open_event(_SOFTWARE, _CPU_CLOCK, period=period, sampled=_SAMPLE_IP, thread=thread)
         try:
             self._map = _mapped(self._file)
         except OSError:
@@ -134,18 +129,3 @@ def _threads() -> Sequence[int]:
     if not sys.platform.startswith("linux"):
         raise OSError(errno.ENOSYS, "no perf_event here")
     return sorted(map(int, os.listdir("/proc/self/task")))
-
-
-def _open(thread: int, period: int) -> int:
-    number = PERF_SYSCALL.get(platform.machine())
-    if number is None:
-        raise OSError(errno.ENOSYS, "no perf_event here")
-    attributes = bytearray(_ATTRIBUTES)
-    struct.pack_into("IIQQQQ", attributes, 0, _SOFTWARE, _ATTRIBUTES, _CPU_CLOCK, period, _SAMPLE_IP, 0)
-    struct.pack_into("Q", attributes, 40, _DISABLED | _EXCLUDE_KERNEL | _EXCLUDE_HV)
-    libc = ctypes.CDLL(None, use_errno=True)
-    file = libc.syscall(number, (ctypes.c_char * _ATTRIBUTES).from_buffer(attributes), thread, -1, -1, 0)
-    if file < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    return file
