@@ -112,7 +112,7 @@ def test_large_transfers_are_staged_and_their_bandwidth_is_kept(device: Any) -> 
     x = np.random.default_rng(0).random(30_000_001, dtype=np.float32)
     (result,) = model.execute(x)
     np.testing.assert_array_equal(result, x + 1)
-    down, up = [t for t in reversed(model.transfers) if t.bytes == x.nbytes][:2]
+    down, up = [t for t in reversed(device.transfers.done) if t.bytes == x.nbytes][:2]
     assert {down.direction, up.direction} == {"to device", "to host"}
     assert up.bandwidth > 1e8 and down.bandwidth > 1e8
     model.close()

@@ -74,7 +74,7 @@ def run(request: CudaRequest, index: int, say: Any) -> CudaResponse:
         sampled, counted, sampling = _sampled(request, device) if request.cubins else ((), (), {})
         return CudaResponse(
             FINISHED, tuple(outputs), mutable, timing.traces, replay_ms, equal, memory, tuple(moved), functions,
-            after, executable.log, blocks=timing.blocks, reached=timing.reached, sets=sets, sampled=sampled,
+            after, executable.loaded.log, blocks=timing.blocks, reached=timing.reached, sets=sets, sampled=sampled,
             sampling=sampling, counted=counted,
         )  # fmt: skip
 

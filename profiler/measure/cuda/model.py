@@ -20,45 +20,29 @@ from compiler.frameworks.lending import lent
 from compiler.graph.binding import as_arrays, bind
 from compiler.graph.dtypes import numpy_dtype
 from profiler.measure.cuda.device import Device, open_device
-from profiler.measure.cuda.memory import MemoryReport, Transfer
-from profiler.measure.cuda.program import DEFAULT_LAUNCH as DEFAULT_LAUNCH
 from profiler.measure.cuda.program import DeviceProgram, program_of, ptx_of
-from profiler.measure.cuda.resident import DeviceArray as DeviceArray
 from profiler.measure.cuda.resident import Executable, Resident
 
 if TYPE_CHECKING:
-    from compiler.language.kernel import Launch
     from compiler.model import Model
 
 
 class CudaModel:
     """A compiled model on a device. One run at a time; a second caller waits.
 
-    `stream` is a stream of somebody else's, as a number; `launches` overrides grids by kernel name.
+    `stream` is a stream of somebody else's, as a number.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        device: int | Device = 0,
-        stream: int | None = None,
-        launches: Mapping[str, Launch] | None = None,
-    ) -> None:
+    def __init__(self, model: Model, device: int | Device = 0, stream: int | None = None) -> None:
         self.device = device if isinstance(device, Device) else open_device(device)
         self.device.require(model.target.name)
         self.model = model
         self._stream = stream
-        self._launches = launches
         self._lock = threading.Lock()
         self._ptx = ptx_of(model)
         self._executable: Executable | None = None
         self._programs: dict[tuple[int, ...], DeviceProgram] = {}
         self._current: Resident | None = None
-
-    @property
-    def log(self) -> str:
-        """What the driver's compiler said about the kernels."""
-        return self._executable.log if self._executable else ""
 
     @property
     def functions(self) -> dict[str, Any]:
@@ -72,7 +56,7 @@ class CudaModel:
         sizes = bind(interface.types, [_shaped(array) for array in arrays], interface.names)
         key = tuple(sizes[name] for name in interface.symbols)
         if key not in self._programs:
-            self._programs = {key: program_of(self.model, sizes, self._ptx, self._launches)}  # the sizes used last
+            self._programs = {key: program_of(self.model, sizes, self._ptx)}  # the sizes used last
         return self._programs[key]
 
     def lend(self, arrays: Sequence[Any], stream: int = 0) -> Sequence[Any]:
@@ -143,15 +127,6 @@ class CudaModel:
             self._current = None
         self._current = self.upload(arrays)
         return self._current
-
-    def memory(self) -> MemoryReport:
-        """The device's counters."""
-        return self.device.memory()
-
-    @property
-    def transfers(self) -> tuple[Transfer, ...]:
-        """The copies made so far on the device, oldest first."""
-        return tuple(self.device.transfers.done)
 
     def close(self) -> None:
         """Give all memory back."""

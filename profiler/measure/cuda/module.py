@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 from compiler.backend.device_code import kernels_in, link_ptx
@@ -56,7 +55,6 @@ class Loaded:
 
     functions: dict[str, Function]
     log: str
-    seconds: float
 
 
 _CACHE: dict[tuple[int, bytes], _Module] = {}  # modules stay loaded: unloading waits for the device
@@ -67,7 +65,6 @@ def load(device: Device, texts: Sequence[bytes], names: Sequence[str]) -> Loaded
 
     The driver keeps compiled code on disk, in its own compute cache, keyed by the text.
     """
-    start = perf_counter()
     device.activate()
     new = [text for text in dict.fromkeys(texts) if (device.index, text) not in _CACHE]
     if new:
@@ -80,12 +77,11 @@ def load(device: Device, texts: Sequence[bytes], names: Sequence[str]) -> Loaded
             raise CompilerError(f"no PTX of the model has a kernel {name!r}")
         functions[name] = _function(homes[name].handle, name)
     logs = dict.fromkeys(_CACHE[device.index, text].log for text in texts)
-    return Loaded(functions, "\n".join(filter(None, logs)), perf_counter() - start)
+    return Loaded(functions, "\n".join(filter(None, logs)))
 
 
 def load_cubins(device: Device, cubins: Sequence[bytes], names: Sequence[str]) -> Loaded:
     """Load machine code as it is, and find the kernels called `names` in it."""
-    start = perf_counter()
     device.activate()
     modules = [call(driver().cuModuleLoadData, cubin) for cubin in cubins]
     functions: dict[str, Function] = {}
@@ -97,7 +93,7 @@ def load_cubins(device: Device, cubins: Sequence[bytes], names: Sequence[str]) -
                 break
         else:
             raise CompilerError(f"no machine code of the model has a kernel {name!r}")
-    return Loaded(functions, "", perf_counter() - start)
+    return Loaded(functions, "")
 
 
 def _linked(device: Device, texts: Sequence[bytes]) -> _Module:

@@ -24,8 +24,8 @@ class Conditions:
     throttle_reasons: int | None
 
 
-def conditions(device: int | str = 0) -> Conditions:
-    """How a device is doing now; `device` is NVML's number or the PCI bus id. UnavailableError says what is missing."""
+def conditions(bus: str) -> Conditions:
+    """How the device at an address on the PCI bus is doing now. UnavailableError says what is missing."""
     try:
         import pynvml as nvml
     except ImportError:
@@ -35,12 +35,9 @@ def conditions(device: int | str = 0) -> Conditions:
     except nvml.NVMLError as error:
         raise UnavailableError(f"NVML does not start: {error}") from None
     try:
-        handle = nvml.nvmlDeviceGetHandleByPciBusId(device.encode()) if isinstance(device, str) else (
-            nvml.nvmlDeviceGetHandleByIndex(device)
-        )  # fmt: skip
-        return _read(nvml, handle)
+        return _read(nvml, nvml.nvmlDeviceGetHandleByPciBusId(bus.encode()))
     except nvml.NVMLError as error:
-        raise UnavailableError(f"NVML does not know device {device}: {error}") from None
+        raise UnavailableError(f"NVML does not know device {bus}: {error}") from None
     finally:
         nvml.nvmlShutdown()
 

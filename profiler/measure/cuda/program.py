@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,6 @@ from compiler.errors import ExecutionError
 from compiler.graph.dims import Dim, evaluate
 from compiler.graph.dtypes import dtype_info, numpy_dtype
 from compiler.language.kernel import Launch
-from compiler.program.host_program import launch_outside
 from compiler.program.memory_plan import plan
 
 if TYPE_CHECKING:
@@ -114,16 +113,8 @@ def ptx_of(model: Model) -> tuple[bytes, ...]:
     return tuple(unit.code for unit in model.device_code() if called.intersection(unit.kernels))
 
 
-def program_of(
-    model: Model,
-    sizes: Mapping[str, int],
-    ptx: tuple[bytes, ...] | None = None,
-    launches: Mapping[str, Launch] | None = None,
-) -> DeviceProgram:
-    """Lay out a compiled model for given sizes of its symbols; slots are numbered the same for all sizes.
-
-    `launches` overrides the grid and block of kernels by name. A kernel that states its own launch may count on it.
-    """
+def program_of(model: Model, sizes: Mapping[str, int], ptx: tuple[bytes, ...] | None = None) -> DeviceProgram:
+    """Lay out a compiled model for given sizes of its symbols; slots are numbered the same for all sizes."""
     host = model.host
     host.check(sizes)
     # Workspaces are not in the arena: a kernel that counts in one finds it zeroed, and leaves it so.
@@ -133,7 +124,7 @@ def program_of(
         Slot(buffer.name, buffer.kind, buffer.type.dtype, buffer.shape(sizes), offsets.get(buffer, 0))
         for buffer in host.slots
     )
-    steps = [_step(host, call, sizes, launches) for call in host.calls]
+    steps = [_step(host, call, sizes) for call in host.calls]
     return DeviceProgram(
         host.fusion.name,
         model.target.name,
@@ -158,17 +149,11 @@ def varying_steps(host: HostProgram) -> tuple[int, ...]:
 
 def steps_of(host: HostProgram, sizes: Mapping[str, int], numbers: Sequence[int]) -> dict[int, Step]:
     """Some of the launches for other sizes, by number."""
-    return {number: _step(host, host.calls[number], sizes, None) for number in numbers}
+    return {number: _step(host, host.calls[number], sizes) for number in numbers}
 
 
-def _step(
-    host: HostProgram, call: HostCall, sizes: Mapping[str, int], launches: Mapping[str, Launch] | None
-) -> Step:  # fmt: skip
-    name = call.kernel.name
-    launch = call.launch
-    if launches and name in launches:
-        asked = launch_outside(launches[name], call.fused)
-        launch = replace(launch or asked, blocks=asked.blocks, threads=asked.threads)
+def _step(host: HostProgram, call: HostCall, sizes: Mapping[str, int]) -> Step:
+    name, launch = call.kernel.name, call.launch
     blocks, threads = _grid(launch, sizes, name)
     numbers = tuple(host.slots[buffer] for buffer in call.buffers)
     dims = tuple(sizes[symbol] for symbol in call.sizes)

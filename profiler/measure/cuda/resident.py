@@ -66,11 +66,6 @@ class Executable:
         self.constants = {number: held.place(data, program.slots[number].name) for number, data in program.constants}
         """The address of each constant by slot."""
 
-    @property
-    def log(self) -> str:
-        """What the driver's compiler said."""
-        return self.loaded.log
-
     def close(self) -> None:
         """Give the constants' memory back."""
         if self._own is not None:

@@ -29,11 +29,6 @@ class Weights:
             self._placed[key] = array, made  # with the array, so that its place on the host stays its own
         return self._placed[key][1].pointer
 
-    @property
-    def bytes(self) -> int:
-        """What they take."""
-        return sum(made.bytes for _, made in self._placed.values())
-
     def close(self) -> None:
         """Give their memory back."""
         for _, made in self._placed.values():
