@@ -10,7 +10,7 @@ from compiler.options import CompileOptions
 from profiler.measure.machine import this_machine
 from profiler.records import FAILED, MeasuredRun, MeasureRequest
 from profiler.store import Store, writer
-from profiler.store.sweeps import mark
+from profiler.store.sweep_cells import mark
 
 
 def keep_failed(store: Store, spec: Spec, cell: Cell, error: CompilerError) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from app.sweep.spec import Cell, Spec
 from profiler.records import FAILED
 from profiler.store import Store
-from profiler.store.sweeps import sweep_compilations, sweep_runs
+from profiler.store.sweep_cells import sweep_cells
 
 DONE, FAILED_CELL, MISSING = "done", FAILED, "missing"
 FIGURES = ("median", "compile", "kernels", "peak")
@@ -37,24 +37,21 @@ class CellOutcome:
 
 def outcomes(store: Store, spec: Spec) -> list[CellOutcome]:
     """Every cell in the order of the sweep."""
-    sources = sorted({cell.source for cell in spec.cells})
-    made = sweep_compilations(store, spec.name, sources)
-    runs = sweep_runs(store, spec.name, sources)
-    return [_outcome(cell, made.get(key), runs.get(key)) for cell in spec.cells for key in [spec.key(cell)]]
+    rows = sweep_cells(store, spec.name, sorted({cell.source for cell in spec.cells}))
+    # What came of a cell is the newest; a compilation that there is goes before a run, which says why there was none.
+    rows.sort(key=lambda row: (not row["run"], row["run"], row["compilation"] or 0))
+    newest = {row["key"]: row for row in rows}
+    return [_outcome(cell, newest.get(spec.key(cell))) for cell in spec.cells]
 
 
-def _outcome(cell: Cell, made: dict[str, Any] | None, run: dict[str, Any] | None) -> CellOutcome:
-    if made is not None:
-        return CellOutcome(
-            cell, DONE, compilation=made["id"], compile=made["seconds"], kernels=made["kernels"], peak=made["peak"]
-        )
-    if run is None:
+def _outcome(cell: Cell, row: dict[str, Any] | None) -> CellOutcome:
+    if row is None:
         return CellOutcome(cell)
-    if run["status"] == FAILED:
-        return CellOutcome(cell, FAILED_CELL, run["error"] or "it failed", run["id"])
+    if row["status"] == FAILED:
+        return CellOutcome(cell, FAILED_CELL, row["error"] or "it failed", row["run"])
     return CellOutcome(
-        cell, DONE, "", run["id"], run["compilation"], run["median"], run["compile_seconds"], run["kernels"],
-        run["peak"],
+        cell, DONE, "", row["run"] or None, row["compilation"], row["median"], row["compile_seconds"], row["kernels"],
+        row["peak"],
     )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from typing import Any
 
 from profiler.store.connection import Store
@@ -23,16 +25,27 @@ def sweep_names(store: Store) -> list[dict[str, Any]]:
     )
 
 
-def sweep_cells(store: Store, name: str) -> list[dict[str, Any]]:
-    """What a sweep has come to, oldest first: compilations (on no device) and runs, each as it was asked for."""
+def mark(sweep: str, cell: str) -> dict[str, str]:
+    """What a compilation's `stats` or a run's `conditions` have under `sweep`."""
+    return {"name": sweep, "cell": cell}
+
+
+def sweep_cells(store: Store, name: str, sources: Sequence[str] | None = None) -> list[dict[str, Any]]:
+    """What a sweep has come to, oldest first: compilations (on no device) and runs, each as it was asked for.
+
+    Those of some `sources` are found by an index.
+    """
+    among = "{} IN (SELECT value FROM json_each(?)) AND" if sources is not None else ""
+    asked = [json.dumps(list(sources))] if sources is not None else []
     compiled = store.rows(
         f"""SELECT 0 AS run, id AS compilation, source, target, '' AS device, flow, opt_level, '' AS sizes,
             CASE WHEN json_valid(options) THEN json_extract(options, '$.libraries[#-1]') END AS library,
             json_extract(stats, '$.sweep.cell') AS key, 'finished' AS status, NULL AS error, NULL AS median,
             seconds AS compile_seconds, created AS finished,
             {_PEAK}, (SELECT count(*) FROM kernels WHERE kernels.compilation = compilations.id) AS kernels
-            FROM compilations WHERE json_valid(stats) AND json_extract(stats, '$.sweep.name') = ?""",
-        (name,),
+            FROM compilations WHERE {among.format("source")} json_valid(stats)
+            AND json_extract(stats, '$.sweep.name') = ?""",
+        (*asked, name),
     )
     timed = store.rows(
         f"""SELECT runs.id AS number, compilation, runs.source, json_extract(request, '$.target') AS target, device,
@@ -43,9 +56,9 @@ def sweep_cells(store: Store, name: str) -> list[dict[str, Any]]:
             compilations.seconds AS compile_seconds, {_PEAK},
             (SELECT count(*) FROM kernels WHERE kernels.compilation = runs.compilation) AS kernels
             FROM runs LEFT JOIN compilations ON compilations.id = runs.compilation
-            WHERE json_valid(conditions) AND json_valid(request) AND json_extract(conditions, '$.sweep.name') = ?
-            AND status IN ('finished', 'failed')""",
-        (name,),
+            WHERE {among.format("runs.source")} json_valid(conditions) AND json_valid(request)
+            AND json_extract(conditions, '$.sweep.name') = ? AND status IN ('finished', 'failed')""",
+        (*asked, name),
     )
     runs = [{"run": row.pop("number"), **row} for row in timed]
     return sorted([*compiled, *runs], key=lambda row: row["finished"] or "")
