@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from profiler.store.connection import Store, StoreError
-from profiler.store.shapes import read_json
+from profiler.store.shapes import FLAG, NUMBER, TEXT, Maybe, Whole, misfit, read_json
 
 
 def keep_flow_table(store: Store, document: dict[str, Any]) -> int:
@@ -43,55 +43,24 @@ def flow_table(store: Store, number: int) -> dict[str, Any]:
         found = read_json(rows[0]["document"])
     except (ValueError, RecursionError):
         found = ()
-    if wrong := _wrong(found):
+    if wrong := misfit(found, _TABLE, "it"):
         raise StoreError(f"{store.path} is damaged: table of flows {number} does not read ({wrong})")
     return found
 
 
-_AMOUNT, _TEXT, _FLAG, _LIST = (int, float), (str,), (bool,), (list,)
-_WHOLE = {
-    "source": _TEXT, "target": _TEXT, "kernels": _AMOUNT, "machine": _TEXT, "cores": _AMOUNT, "jobs": _AMOUNT,
-    "repeat": _AMOUNT, "interrupted": _FLAG, "notes": _LIST, "base": (dict,), "cells": _LIST, "start_up": _LIST,
-    "line_tables": _LIST,
-}  # fmt: skip
-_BASE = {"cpu_s": _AMOUNT, "elapsed_s": _AMOUNT, "peak_bytes": _AMOUNT}
 _CELL = {
-    "flow": _TEXT, "opt_level": _AMOUNT, "debug": _TEXT, "cache": _TEXT, "execute": _FLAG, "user_s": _AMOUNT,
-    "system_s": _AMOUNT, "elapsed_s": _AMOUNT, "cpu_percent": _AMOUNT, "peak_bytes": _AMOUNT, "compile_s": _AMOUNT,
-    "disturbed": _FLAG,
+    "flow": TEXT, "opt_level": NUMBER, "debug": TEXT, "cache": TEXT, "execute": FLAG, "user_s": NUMBER,
+    "system_s": NUMBER, "elapsed_s": NUMBER, "cpu_percent": NUMBER, "peak_bytes": NUMBER, "compile_s": NUMBER,
+    "disturbed": FLAG, "spread": Maybe(NUMBER), "first_result_s": Maybe(NUMBER),
 }  # fmt: skip
-_MAYBE = {"spread": _AMOUNT, "first_result_s": _AMOUNT, "time_ratio": _AMOUNT, "memory_ratio": _AMOUNT,
-          "start_ratio": _AMOUNT}  # fmt: skip
-_COST = {"flow": _TEXT, "opt_level": _AMOUNT, "time": _AMOUNT, "memory": _AMOUNT}
-
-
-def _wrong(found: Any) -> str:
-    """The first thing about a document that is not as it should be: the file may come from anywhere."""
-    if not isinstance(found, dict):
-        return "it is no object"
-    if wrong := _unlike(found, _WHOLE) or _unlike(found["base"], _BASE):
-        return wrong
-    for name, more in (("cells", ("time_ratio", "memory_ratio")), ("start_up", ("start_ratio",))):
-        for entry in found[name]:
-            if not isinstance(entry, dict) or not {"spread", "first_result_s", *more} <= set(entry):
-                return f"{name} has an incomplete cell"
-            if wrong := _unlike(entry, _CELL):
-                return wrong
-            if any(entry.get(key) is not None and not _is(entry[key], kinds) for key, kinds in _MAYBE.items()):
-                return f"{name} has figures that are no numbers"
-    if not all(isinstance(note, str) for note in found["notes"]):
-        return "a note is no text"
-    return next(filter(None, (_unlike(cost, _COST) for cost in found["line_tables"])), "")
-
-
-def _unlike(found: Any, wanted: dict[str, Any]) -> str:
-    if not isinstance(found, dict):
-        return "a part is no object"
-    return next((f"{name} is missing or odd" for name, kinds in wanted.items() if not _is(found.get(name), kinds)), "")
-
-
-def _is(value: Any, kinds: tuple[type, ...]) -> bool:
-    return isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+_TABLE = Whole({
+    "source": TEXT, "target": TEXT, "kernels": NUMBER, "machine": TEXT, "cores": NUMBER, "jobs": NUMBER,
+    "repeat": NUMBER, "interrupted": FLAG, "notes": [TEXT],
+    "base": Whole({"cpu_s": NUMBER, "elapsed_s": NUMBER, "peak_bytes": NUMBER}),
+    "cells": [Whole(_CELL | {"time_ratio": Maybe(NUMBER), "memory_ratio": Maybe(NUMBER)})],
+    "start_up": [Whole(_CELL | {"start_ratio": Maybe(NUMBER)})],
+    "line_tables": [Whole({"flow": TEXT, "opt_level": NUMBER, "time": NUMBER, "memory": NUMBER})],
+})  # fmt: skip
 
 
 def delete_flow_tables(store: Store, numbers: tuple[int, ...]) -> None:

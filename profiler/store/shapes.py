@@ -57,6 +57,13 @@ class Maybe:
     shape: Any
 
 
+@dataclass(frozen=True)
+class Whole:
+    """An object that has to have all of these."""
+
+    shape: dict[str, Any]
+
+
 _PAIRS = [[TEXT]]
 _SWEEP = {"name": TEXT, "cell": TEXT}
 _OPTIONS = {
@@ -119,6 +126,8 @@ def misfit(value: Any, shape: Any, place: str) -> str:
     if isinstance(shape, Every):
         return next(filter(None, (misfit(item, shape.shape, f"{place}.{name}") for name, item in value.items())), "")
     needed = _COMPLETE.get(place.partition("[")[0], frozenset())
+    if isinstance(shape, Whole):
+        shape, needed = shape.shape, frozenset(shape.shape)
     if shape is _MEMORY and not _PLAN.isdisjoint(value):
         needed = _PLAN
     missing = sorted(needed - set(value))
