@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import perf_counter_ns
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,21 +16,8 @@ from compiler.importers.llama.config import LlamaConfig
 from compiler.importers.llama.graph import decode_graph, prefill_graph
 from compiler.options import CompileOptions
 
-
-class Cache(Protocol):
-    """Keys and values of the positions so far, where the model runs; each call adds its own."""
-
-    def first(self, tokens: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-        """Take a prompt in; the logits after it."""
-        ...
-
-    def next(self, token: np.ndarray, cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-        """Take one more token in; the logits after it."""
-        ...
-
-    def close(self) -> None:
-        """Give its memory back."""
-        ...
+if TYPE_CHECKING:
+    from app.generate.on_device import DeviceCache
 
 
 def check_asked(config: LlamaConfig, prompt: Sequence[int], most: int, sampling: Sampling) -> None:
@@ -65,8 +52,8 @@ class Engine:
 
             self._on_device = DeviceModels(self.prefill, self.decode, device)
 
-    def cache(self, room: int) -> Cache:
-        """An empty cache for so many positions."""
+    def cache(self, room: int) -> ProcessorCache | DeviceCache:
+        """Keys and values of so many positions, none yet, where the model runs; each call of it adds its own."""
         if self._on_device is not None:
             return self._on_device.cache(self.checkpoint.config, room)
         return ProcessorCache(self.prefill, self.decode, self.checkpoint.config, room, self._threads)

@@ -10,31 +10,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from profiler.measure.cpu.timing import MOST_SETS, block_size, in_blocks
 
+if TYPE_CHECKING:
+    from profiler.measure.cuda.resident import Resident
+
 _WARM_SECONDS = 0.05
 _SHARE_OF_MEMORY = 4
 """Rotating buffers take at most one part in so many of the memory that is free."""
-
-
-class Traced(Protocol):
-    """A program with its buffers on a device, as `cuda_resident.Resident` is one."""
-
-    def launch(self) -> None:
-        """Start every kernel."""
-        ...
-
-    def synchronize(self) -> None:
-        """Wait for them."""
-        ...
-
-    def trace(self) -> Sequence[Any]:
-        """Run once; the time of each launch."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -56,7 +43,7 @@ def rotating_sets(size: int, cache: int, free: int, rotate: bool) -> int:
 
 
 def time_residents(
-    residents: Sequence[Traced], *, repeat: int | None, width: float, budget: float,
+    residents: Sequence[Resident], *, repeat: int | None, width: float, budget: float,
     clock: Callable[[], float] = perf_counter, report: Callable[[int], None] = lambda call: None,
 ) -> CudaTiming:  # fmt: skip
     """Time calls on each of some sets of buffers in turn: `repeat` of them, or until the interval is `width` or less.
@@ -82,7 +69,7 @@ def time_residents(
 
 
 def _warm_up(
-    residents: Sequence[Traced], budget: float, clock: Callable[[], float], report: Callable[[int], None]
+    residents: Sequence[Resident], budget: float, clock: Callable[[], float], report: Callable[[int], None]
 ) -> tuple[float, int]:
     """Call until the clocks have settled; the seconds a timed call takes then, and how many calls that was."""
     begun, made = clock(), 0
