@@ -87,7 +87,10 @@ def emit(compiled: Compiled, stage: str, kernel: str | None) -> str | bytes:
         )
     chosen = _kernels(compiled, kernel)
     if stage == "object":
-        return _object(compiled, kernel)
+        if len(chosen) != 1:
+            names = ", ".join(k.name for k in chosen)
+            raise ExecutionError(f"an object is of one kernel; choose it with --kernel: {names}")
+        return chosen[0].unit.object
     mark = _COMMENT.get(stage, "//")
     if stage == "asm" and "ptx" not in compiled.model.target.emission.stages:
         mark = "#"
@@ -95,7 +98,7 @@ def emit(compiled: Compiled, stage: str, kernel: str | None) -> str | bytes:
         if len(chosen) > 1 and stage not in ("source", "sass"):  # one module, which a tool can read
             names = "".join(f"{mark} kernel {k.name}\n" for k in chosen)
             return names + compiled.model.module_text(stage)
-        texts = [(k.name, _text(k, stage)) for k in chosen]
+        texts = [(k.name, k.source if stage == "source" else k.ir(stage)) for k in chosen]
     if len(texts) == 1:
         return texts[0][1]
     return "\n".join(f"{mark} kernel {name}\n{text.rstrip()}\n" for name, text in texts)
@@ -109,10 +112,6 @@ def emit_each(compiled: Compiled, stage: str, kernel: str | None) -> dict[str, s
     return {f"{k.name}{_SUFFIX.get(stage, '.mlir')}": emit(compiled, stage, k.name) for k in chosen}
 
 
-def _text(kernel: Any, stage: str) -> str:
-    return kernel.source if stage == "source" else kernel.ir(stage)
-
-
 def _kernels(compiled: Compiled, name: str | None) -> list[Any]:
     kernels = list(compiled.model.kernels)
     if name is None:
@@ -121,14 +120,6 @@ def _kernels(compiled: Compiled, name: str | None) -> list[Any]:
     if not chosen:
         raise ExecutionError(f"there is no kernel {name!r}; the kernels are {', '.join(k.name for k in kernels)}")
     return chosen
-
-
-def _object(compiled: Compiled, kernel: str | None) -> bytes:
-    kernels = _kernels(compiled, kernel)
-    if len(kernels) != 1:
-        names = ", ".join(k.name for k in kernels)
-        raise ExecutionError(f"an object is of one kernel; choose it with --kernel: {names}")
-    return kernels[0].unit.object
 
 
 def kernel_rows(compiled: Compiled) -> list[dict[str, Any]]:

@@ -21,14 +21,11 @@ class CannotTell(CompilerError):
     """A gate that has no verdict: neither passed nor failed."""
 
 
+_STATUS = {
+    UnavailableError: UNAVAILABLE, CompilationFailed: COMPILATION_FAILED, CheckFailed: CHECK_FAILED, CannotTell: UNTOLD,
+}  # fmt: skip
+
+
 def exit_status(error: CompilerError) -> int:
     """The exit status that tells a script what kind of failure this was."""
-    if isinstance(error, UnavailableError):
-        return UNAVAILABLE
-    if isinstance(error, CompilationFailed):
-        return COMPILATION_FAILED
-    if isinstance(error, CheckFailed):
-        return CHECK_FAILED
-    if isinstance(error, CannotTell):
-        return UNTOLD
-    return BAD_INPUT
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), BAD_INPUT)

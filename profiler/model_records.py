@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compiler.artifact.stored_model import large_constants
-from compiler.cache import files_state
+from compiler.cache import files_state, producer_versions
 from compiler.constants.digests import digest_of
 from compiler.errors import CompilerError
 from compiler.import_time import Stretch, without_imports
 from compiler.options import COMMON_STAGES, MODEL_STAGES, CompileOptions
 from profiler.analysis.work import Grid, count_call
-from profiler.measure.machine import versions
 from profiler.records import CompilationRecord, CompiledKernel, Decision, Launch, MeasureRequest, StageRecord
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def compilation_record(
         opt_level=asked.opt_level,
         debug=asked.debug,
         options=options,
-        versions=versions(),
+        versions=producer_versions(),
         seconds=seconds,
         passes=tuple(model.trace.passes),
         kernels=tuple(

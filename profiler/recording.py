@@ -6,8 +6,9 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from compiler.cache import producer_versions
 from compiler.errors import CompilerError
-from profiler.measure.machine import this_machine, versions
+from profiler.measure.machine import this_machine
 from profiler.measure.outcome import Outcome
 from profiler.model_records import compilation_record, compiled, stage_records
 from profiler.records import Machine, StageRecord
@@ -51,7 +52,7 @@ def ensure_stages(store: Store, compilation: int) -> tuple[list[StageRecord], st
     if kept:
         return kept, ""
     row = queries.compilation_row(store, compilation)
-    if row["versions"] != versions():
+    if row["versions"] != producer_versions():
         return [], "the IR was not kept, and another version compiled it"
     try:
         stages = stage_records(compile_again(row))

@@ -45,11 +45,6 @@ def leave_at_once() -> None:
         _signal.signal(_signal.SIGINT, _leave)
 
 
-def asked() -> bool:
-    """Whether the user wanted it to end."""
-    return _asked
-
-
 def run_program(work: Callable[[], int]) -> int:
     """Do the work of the program and end the process with its status; no interrupt is lost on the way out."""
     if not _heeded():

@@ -21,12 +21,8 @@ FOLDER_VARIABLE = "KERNELGLASS_TURNS"
 _PAUSE = 0.02  # seconds between two looks at a lock that another has
 
 
-def _never() -> bool:
-    return False
-
-
 @contextmanager
-def alone_here(unwanted: Callable[[], bool] = _never) -> Iterator[None]:
+def alone_here(unwanted: Callable[[], bool] = lambda: False) -> Iterator[None]:
     """For what is timed: nothing else of ours is done on this machine until the block ends."""
     with ExitStack() as stack:
         _take(stack, "gate", False, unwanted)
@@ -35,16 +31,16 @@ def alone_here(unwanted: Callable[[], bool] = _never) -> Iterator[None]:
 
 
 @contextmanager
-def beside_others(unwanted: Callable[[], bool] = _never) -> Iterator[None]:
+def beside_others() -> Iterator[None]:
     """For what is only compiled: beside others of its kind, and never beside what is timed."""
     with ExitStack() as stack:
         with ExitStack() as gate:
-            _take(gate, "gate", True, unwanted)
-            _take(stack, "room", True, unwanted)
+            _take(gate, "gate", True)
+            _take(stack, "room", True)
         yield
 
 
-def _take(stack: ExitStack, name: str, shared: bool, unwanted: Callable[[], bool]) -> None:
+def _take(stack: ExitStack, name: str, shared: bool, unwanted: Callable[[], bool] = lambda: False) -> None:
     try:
         import fcntl
     except ImportError:

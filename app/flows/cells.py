@@ -65,7 +65,6 @@ class Told:
     first_result_seconds: float = 0.0
     imports: float = 0.0
     """Seconds of importing, which are no part of the compilation's own."""
-    stages: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

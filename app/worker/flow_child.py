@@ -47,7 +47,6 @@ def done(source: Source, options: CompileOptions | None, libraries: Sequence[str
     """Compile a source that is loaded, where there are options, and perhaps run it once."""
     from app.compilation import compile_source, execute
     from app.inputs import as_values, graph_sizes, random_inputs
-    from compiler.statistics import funnel_of
 
     if options is None:
         return Told()
@@ -65,7 +64,6 @@ def done(source: Source, options: CompileOptions | None, libraries: Sequence[str
         compiled.seconds,
         time.perf_counter() - start if run else 0.0,
         compiled.imports,
-        {step.stage: step.seconds for step in funnel_of(compiled.model.trace.passes)},
     )
 
 

@@ -26,7 +26,6 @@ FALSE_ALARMS = 0.01
 _DRAWN = 1999
 _LEAST = 3  # runs on either side of a change
 _MOST = 10_000
-BY = ("run", "commit", "tag")
 _SHORT = 10  # letters of a commit that are shown
 _SERIES = ("device", "threads", "dims", "flow", "opt_level", "debug", "machine")
 

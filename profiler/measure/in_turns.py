@@ -15,10 +15,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from compiler.cache import producer_versions
 from compiler.errors import ExecutionError
 from compiler.graph.graph import Graph
 from profiler.keeping import Begun, Kept, begin_together, give_up, keep_together
-from profiler.measure.machine import machine_with, versions
+from profiler.measure.machine import machine_with
 from profiler.measure.measuring import measure_once
 from profiler.measure.outcome import Outcome, with_conditions
 from profiler.measure.processes import MORE, is_steady, joined, process_requests
@@ -68,7 +69,7 @@ def stored_contender(store: Store, run: int) -> tuple[MeasureRequest, Graph]:
     if not row["compilation"]:
         raise ExecutionError(f"run {run} never compiled, so it cannot be made again")
     compiled = queries.compilation_row(store, row["compilation"])
-    if compiled["versions"] != versions():
+    if compiled["versions"] != producer_versions():
         raise ExecutionError(f"run {run} was compiled by other versions; it cannot be made again here")
     request = request_from_json(json.dumps(row["request"]))
     return request, parse_graph(compiled["graph_text"], request.source)

@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from compiler.cache import producer_versions
 from profiler.records import Machine
 
 
@@ -61,11 +60,6 @@ def cache_sizes() -> dict[str, int]:
         except (OSError, ValueError):
             continue
     return found or {"L1": 32 << 10, "L2": 512 << 10, "L3": 8 << 20}
-
-
-def versions() -> dict[str, str]:
-    """What else a time or an IR text depends on: our version, Python, NumPy, LLVM's wrapper, xDSL."""
-    return producer_versions()
 
 
 def busy_notes() -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from compiler.trace import PassRecord
@@ -31,8 +31,6 @@ class RunFilter:
     pinned: bool = False
     since: str = ""
     limit: int = 100
-    offset: int = 0
-    ids: tuple[int, ...] = field(default=())
 
 
 _CHANGES = ", ".join(
@@ -63,12 +61,9 @@ def list_runs(store: Store, chosen: RunFilter = _EVERY) -> list[dict[str, Any]]:
     if chosen.tag:
         wheres.append("id IN (SELECT run FROM tags WHERE tag = ?)")
         values.append(chosen.tag)
-    if chosen.ids:
-        wheres.append(f"id IN ({', '.join('?' * len(chosen.ids))})")
-        values.extend(chosen.ids)
     # Which runs, from indexes alone; only for those are the other tables read.
     table = "runs INDEXED BY runs_pinned" if chosen.pinned else "runs"
-    picked = f"SELECT id FROM {table} WHERE {' AND '.join(wheres)} ORDER BY id DESC LIMIT ? OFFSET ?"
+    picked = f"SELECT id FROM {table} WHERE {' AND '.join(wheres)} ORDER BY id DESC LIMIT ?"
     rows = store.rows(
         f"""SELECT runs.id, runs.started, runs.finished, runs.status, runs.source, runs.compilation, runs.device,
             runs.threads, runs.dims, runs.seed, runs.median, runs.low, runs.high, runs.minimum, runs.count, runs.error,
@@ -81,7 +76,7 @@ def list_runs(store: Store, chosen: RunFilter = _EVERY) -> list[dict[str, Any]]:
             FROM runs JOIN machines ON machines.id = runs.machine
             LEFT JOIN compilations ON compilations.id = runs.compilation
             WHERE runs.id IN ({picked}) ORDER BY runs.id DESC""",
-        (*values, chosen.limit, chosen.offset),
+        (*values, chosen.limit),
     )
     return [_plain(row) for row in rows]
 
