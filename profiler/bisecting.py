@@ -103,7 +103,7 @@ class _Bisection:
         self._whole: Times | None = None
 
     def run(self) -> Iterator[Found]:
-        model = self.model()
+        model = self.compiled(())
         groups = _switches(model)
         suspects = [switch for group in groups for switch in group]
         if self._kind == WRONG:
@@ -134,10 +134,6 @@ class _Bisection:
                     yield self._found(suspects)
         yield from self._halved(suspects)
 
-    def model(self) -> Model:
-        """The whole, with nothing left out."""
-        return self._compiled(())
-
     def _halved(self, suspects: list[Switch]) -> Iterator[Found]:
         alone = False
         while len(suspects) > 1 and len(self._trials) < self._most:
@@ -165,17 +161,16 @@ class _Bisection:
 
     def _try(self, left_out: Sequence[Switch]) -> Trial:
         try:
-            model = self._compiled(left_out)
+            model = self.compiled(left_out)
         except CompilerError as error:
-            trial = Trial(tuple(s.name for s in left_out), None, f"it does not compile: {error.message}")
-            self._trials.append(trial)
-            return trial
+            return self._noted(left_out, None, f"it does not compile: {error.message}")
         if self._kind == WRONG:
             return self._tried(model, left_out)
         self._timed(model, left_out)
         return self._trials[-1]
 
-    def _compiled(self, left_out: Sequence[Switch]) -> Model:
+    def compiled(self, left_out: Sequence[Switch]) -> Model:
+        """The graph without some of them."""
         from compiler import load_library
         from compiler.pipeline import compile_graph
 
@@ -197,9 +192,11 @@ class _Bisection:
             worst = max((relative_error(got, wanted) for got, wanted in pairs), default=0.0)
             good = worst <= self._subject.bound
             words = f"relative error {worst:.2g}, bound {self._subject.bound:.0e}"
-        trial = Trial(tuple(switch.name for switch in left_out), good, words)
-        self._trials.append(trial)
-        return trial
+        return self._noted(left_out, good, words)
+
+    def _noted(self, left_out: Sequence[Switch], good: bool | None, words: str) -> Trial:
+        self._trials.append(Trial(tuple(switch.name for switch in left_out), good, words))
+        return self._trials[-1]
 
     def _timed(self, model: Model, left_out: Sequence[Switch]) -> Times | None:
         """Its times, where it came to an end; and whether they are measurably shorter than those of the whole."""
@@ -208,7 +205,7 @@ class _Bisection:
         if result.status != FINISHED:
             if self._whole is None:
                 raise ExecutionError(f"it cannot be timed: it {result.error}")
-            self._trials.append(Trial(tuple(switch.name for switch in left_out), None, f"it {result.error}"))
+            self._noted(left_out, None, f"it {result.error}")
             return None
         times = times_of(result)
         good: bool | None = False
@@ -217,7 +214,7 @@ class _Bisection:
             verdict = compare_times(self._whole, times)
             good = None if verdict.verdict == CANNOT_TELL else verdict.verdict == FASTER
             words = f"{verdict.words} ({verdict.ratio:.2f} of the whole's time)"
-        self._trials.append(Trial(tuple(switch.name for switch in left_out), good, words))
+        self._noted(left_out, good, words)
         return times
 
     def _run(self, model: Model, request: MeasureRequest, run: Callable[..., Outcome]) -> Outcome:
@@ -267,7 +264,7 @@ def guilty_step(subject: Subject, guilty: Switch) -> GuiltyStep | None:
         return None
     name, _, turn = name.partition(":")
     wanted = _LLVM_NAMES.get(name, name) if stage == "llvm" else name
-    model = _Bisection(subject, WRONG, 0).model()
+    model = _Bisection(subject, WRONG, 0).compiled(())
     for kernel in model.kernels:
         steps = model.snapshot(kernel.name)
         runs = [at for at, step in enumerate(steps) if (step.stage, step.name) == (stage, wanted) and at]

@@ -9,7 +9,7 @@ from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.records import RecordsController
 from app.viewmodels.compilation import MODEL_STAGES
-from app.viewmodels.requests import AgainRequest, Failure
+from app.viewmodels.requests import AgainRequest, Failure, KeepRequest
 from app.viewmodels.runs.comparison import ComparisonView, KernelVerdict, comparison_view
 from app.viewmodels.text.ir_pane import Against, TextKey
 from app.views.frame.workbench import Workbench
@@ -66,7 +66,7 @@ class ComparisonFeature(Feature):
                 self._records.compare_compilations((numbers[True], numbers[False]))
 
         for previous in (True, False):
-            self._compiler.keep(True, lambda value, p=previous: kept(p, value), previous)
+            self._compiler.ask(KeepRequest(True), lambda value, p=previous: kept(p, value), previous)
 
     def runs(self, otherwise: str) -> tuple[int, int] | None:
         """The two runs of the comparison on show, in the database that is open; where there are none, that is said."""

@@ -13,13 +13,11 @@ from app.controllers.jobs import Worker
 from app.controllers.measuring_queue import RUNNING, MeasuringQueue
 from app.viewmodels.compilation import Compilation, NodeRecord
 from app.viewmodels.frame.messages import Messages
-from app.viewmodels.frame.weights import WeightsRequest
 from app.viewmodels.requests import (
     CompileRequest,
     Failure,
     FindRequest,
     GraphPart,
-    KeepRequest,
     KernelCome,
     OpenRunRequest,
     PassesRequest,
@@ -31,7 +29,6 @@ from app.viewmodels.requests import (
     TimeEditRequest,
 )
 from app.viewmodels.state import State
-from app.viewmodels.text.kernel_list import KernelListRequest
 from app.views.parts.later import next_turn
 
 
@@ -144,20 +141,10 @@ class Compilations(QObject):
         if self._current is not None and self._current.alive:
             self._current.submit(request, done)
 
-    def keep(self, stages: bool, done: Callable[[Any], None], previous: bool = False) -> None:
-        """Put the current (or previous) compilation into the database; `done` gets its number or a Failure."""
+    def ask(self, request: Any, done: Callable[[Any], None], previous: bool = False) -> None:
+        """Ask what the process of the current (or previous) compilation knows; `done` gets the answer or a Failure."""
         if (worker := self._holder(done, previous)) is not None:
-            worker.submit(KeepRequest(stages), done)
-
-    def weights(self, node: str, done: Callable[[Any], None]) -> None:
-        """What a constant of the current compilation holds, in figures, or a Failure."""
-        if (worker := self._holder(done)) is not None:
-            worker.submit(WeightsRequest(node), done)
-
-    def library_kernels(self, done: Callable[[Any], None]) -> None:
-        """What the current compilation's kernel library has, or a Failure."""
-        if (worker := self._holder(done)) is not None:
-            worker.submit(KernelListRequest(), done)
+            worker.submit(request, done)
 
     def time_edit(self, request: TimeEditRequest) -> None:
         """Time an edited kernel against the generated one."""

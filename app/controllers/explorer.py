@@ -10,7 +10,7 @@ from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.opening import OpeningFeature
 from app.controllers.panes import PanesFeature
 from app.controllers.preferences import PreferencesFeature
-from app.viewmodels.frame.weights import Weights
+from app.viewmodels.frame.weights import Weights, WeightsRequest
 from app.viewmodels.requests import Failure
 from app.viewmodels.runs.run_figures import kernel_times
 from app.views.frame.explorer import Explorer, KernelsView, SamplesView
@@ -93,7 +93,7 @@ class ExplorerFeature(Feature):
             else:
                 self.inspector.set_weights(value)
 
-        self._compiler.weights(node, told)
+        self._compiler.ask(WeightsRequest(node), told)
 
     def _show_run(self) -> None:
         if (run := self._state.run) is not None:

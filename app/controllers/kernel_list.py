@@ -9,7 +9,7 @@ from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.viewmodels.compilation import LIBRARY
 from app.viewmodels.requests import Failure
-from app.viewmodels.text.kernel_list import ListedKernel, listed, rows_of
+from app.viewmodels.text.kernel_list import KernelListRequest, ListedKernel, listed, rows_of
 from app.views.frame.workbench import Workbench
 from app.views.text.kernel_list import KernelListView
 from compiler.language.kernel import KernelEntry
@@ -90,7 +90,7 @@ class KernelListFeature(Feature):
                     [] if isinstance(value, Failure) else value, value.message if isinstance(value, Failure) else ""
                 )
 
-        self._compiler.library_kernels(arrived)
+        self._compiler.ask(KernelListRequest(), arrived)
 
     def _show(self, entries: list[KernelEntry], words: str) -> None:
         self._rows = listed(entries, self._state.compilation)

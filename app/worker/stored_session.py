@@ -40,7 +40,7 @@ from compiler.errors import CompilerError
 from compiler.language.kernel import KernelEntry
 from compiler.options import CompileOptions
 from profiler.records import FINISHED, WHOLE
-from profiler.store import default_path, is_visited, open_store, queries
+from profiler.store import Store, default_path, is_visited, open_store, queries
 from profiler.store.finished import finished_samples
 from profiler.store.sampled import sampling
 from profiler.tuning.records import choice_words
@@ -69,26 +69,21 @@ class StoredSession:
         if not self._run:
             return self._compilation_alone(), None
         with open_store(self._database, create=False, readonly=self._readonly) as store:
-            row = queries.compilation_row(store, self._number)
             launches = queries.launches(store, self._run)
             samples = finished_samples(store, self._row, launches) if self._row["status"] == FINISHED else {}
             trace = queries.timeline(store, self._run)
-            kernels = queries.kernels(store, self._number)
-            passes = queries.passes(store, self._number)
-            decisions = queries.decisions(store, self._number)
             counters = queries.counters(store, self._run)
             taken = sampling(store, self._run)
             elsewhere, ceilings = roofs(store, self._row)
-        dims = {str(k): int(v) for k, v in self._row["dims"].items()}
-        calls = tuple(
-            CallRecord(
-                i, launch["kernel"], tuple(_listed(launch["nodes"])), (), (), launch["bytes"] or 0, launch["flops"] or 0
+            dims = {str(k): int(v) for k, v in self._row["dims"].items()}
+            calls = tuple(
+                CallRecord(i, x["kernel"], tuple(x["nodes"]), (), (), x["bytes"] or 0, x["flops"] or 0)
+                for i, x in enumerate(launches)
             )
-            for i, launch in enumerate(launches)
-        )
+            compilation = _compilation(store, self._number, f"run {self._run}", dims, calls)
         memory = self._row["memory"] or {}
         compilation = replace(
-            _compilation(row, f"run {self._run}", dims, calls, kernels, passes, decisions),
+            compilation,
             blocks=_blocks(memory, frozenset(node for call in calls for node in call.nodes)),
             peak=int(memory.get("planned_peak", 0)),
             plan_note="" if "blocks" in memory else "not kept with this run",
@@ -118,12 +113,9 @@ class StoredSession:
     def _compilation_alone(self) -> Compilation:
         """A compilation that was never run, or is looked at apart from its runs: one call a kernel."""
         with open_store(self._database, create=False, readonly=self._readonly) as store:
-            row = queries.compilation_row(store, self._number)
             kernels = queries.kernels(store, self._number)
-            passes = queries.passes(store, self._number)
-            decisions = queries.decisions(store, self._number)
-        calls = tuple(CallRecord(i, kernel.name, tuple(kernel.nodes), (), ()) for i, kernel in enumerate(kernels))
-        made = _compilation(row, f"compilation {self._number}", {}, calls, kernels, passes, decisions)
+            calls = tuple(CallRecord(i, kernel.name, tuple(kernel.nodes), (), ()) for i, kernel in enumerate(kernels))
+            made = _compilation(store, self._number, f"compilation {self._number}", {}, calls)
         return replace(made, plan_note="not kept with a compilation; run it to have one")
 
     def stage(self, request: StageRequest, report: Any = None) -> LineText:
@@ -170,12 +162,12 @@ class StoredSession:
 
 
 def _compilation(
-    row: dict[str, Any], name: str, dims: dict[str, int], calls: tuple[CallRecord, ...], kernels: Any, passes: Any,
-    decisions: Any,
-) -> Compilation:  # fmt: skip
+    store: Store, number: int, name: str, dims: dict[str, int], calls: tuple[CallRecord, ...]
+) -> Compilation:
     """What was kept of a compilation as the views know it."""
     from compiler.importers.mlir_text import parse_graph
 
+    row = queries.compilation_row(store, number)
     graph = parse_graph(row["graph_text"], row["source"])
     place = placed(graph, ((node, call.index, "") for call in calls for node in call.nodes))
     asked = row["options"]
@@ -191,9 +183,9 @@ def _compilation(
         dims=tuple(dims.items()),
         nodes=graph_nodes(graph, place, dims),
         calls=calls,
-        kernels=tuple(_kernel(kernel, calls) for kernel in kernels),
-        passes=tuple(passes),
-        ledger=tuple(decisions),
+        kernels=tuple(_kernel(kernel, calls) for kernel in queries.kernels(store, number)),
+        passes=tuple(queries.passes(store, number)),
+        ledger=tuple(queries.decisions(store, number)),
         seconds=row["seconds"],
         elapsed=row["seconds"] + float((row["stats"] or {}).get("imports") or 0.0),
         tuned=tuple((name, choice_words(tuple(chosen.items()))) for name, chosen in asked.get("tuned", {}).items()),
@@ -214,9 +206,3 @@ def _blocks(memory: Any, names: frozenset[str]) -> tuple[MemoryBlock, ...]:
 def _kernel(record: Any, calls: tuple[CallRecord, ...]) -> KernelRecord:
     count = sum(call.kernel == record.name for call in calls)
     return KernelRecord(record.name, record.nodes, record.source, count)
-
-
-def _listed(nodes: Any) -> list[str]:
-    import json
-
-    return json.loads(nodes) if isinstance(nodes, str) else list(nodes)

@@ -101,23 +101,18 @@ class Walk:
     def __init__(self, functions: Mapping[str, Operation]) -> None:
         self._functions = functions
         self._relevant: dict[Block, list[_Step]] = {}
-        self._steps = 0
+        self.steps = 0  # blocks of IR walked since the last move
         self.exact = True
         self._places: dict[tuple[str, str], int] = {}
 
     def move(self, places: dict[tuple[str, str], int]) -> None:
         """Walk as another thread from now on."""
         self._places = places
-        self._steps = 0
-
-    @property
-    def steps(self) -> int:
-        """Blocks of IR walked since the last move."""
-        return self._steps
+        self.steps = 0
 
     def block(self, block: Block, values: dict[SSAValue, Any]) -> tuple[float, float]:
         """Loads and stores of one walk through a block."""
-        self._steps += 1
+        self.steps += 1
         loads = stores = 0.0
         for step in self._steps_of(block):
             name = step.name
@@ -208,7 +203,7 @@ class Walk:
         inner: dict[SSAValue, Any] = {a: values.get(v, _DATA) for a, v in zip(block.args, op.operands)}
         counts = self.block(block, inner)
         if whole and block.last_op is not None:
-            self._results(op, [inner.get(operand, _DATA) for operand in block.last_op.operands], values)
+            values.update(zip(op.results, [inner.get(operand, _DATA) for operand in block.last_op.operands]))
         return counts
 
     def _for(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:
@@ -221,7 +216,7 @@ class Walk:
         trips = max(-(-(high - low) // step), 0) if step > 0 else 0
         carried = [values.get(operand, _DATA) for operand in op.operands[3:]]
         if trips == 0:
-            self._results(op, carried, values)
+            values.update(zip(op.results, carried))
             return 0.0, 0.0
         try:
             inner = dict(values)
@@ -229,7 +224,7 @@ class Walk:
             for argument in block.args[1:]:
                 inner[argument] = _COUNTER if _is_whole(argument.type) else _DATA
             loads, stores = self.block(block, inner)
-            self._results(op, [_DATA] * len(op.results), values)
+            values.update(zip(op.results, [_DATA] * len(op.results)))
             return loads * trips, stores * trips
         except Varies:
             return self._trip_by_trip(op, block, range(low, high, step), carried, values)
@@ -237,8 +232,8 @@ class Walk:
     def _trip_by_trip(
         self, op: Operation, block: Block, trips: range, carried: list[Any], values: dict[SSAValue, Any]
     ) -> tuple[float, float]:
-        few = self._steps + len(trips) <= _MOST_STEPS
-        begun, last = self._steps, block.last_op
+        few = self.steps + len(trips) <= _MOST_STEPS
+        begun, last = self.steps, block.last_op
         loads = stores = 0.0
         for number, trip in enumerate(trips if few else ()):
             inner = self._trip(block, trip, carried, values)
@@ -246,13 +241,13 @@ class Walk:
             loads, stores = loads + more_loads, stores + more_stores
             if last is not None:
                 carried = [inner.get(operand, _DATA) for operand in last.operands]
-            if number == 0 and begun + (self._steps - begun) * len(trips) > _MOST_STEPS:
+            if number == 0 and begun + (self.steps - begun) * len(trips) > _MOST_STEPS:
                 few = False  # one trip has shown what all of them would take
                 break
         if not few:
             carried = [_DATA] * len(carried)
             loads, stores = self._sampled(block, trips, carried, values)
-        self._results(op, carried, values)
+        values.update(zip(op.results, carried))
         return loads, stores
 
     def _sampled(
@@ -260,7 +255,7 @@ class Walk:
     ) -> tuple[float, float]:
         """The first trip and the last, which are those at an edge, and some between that stand for the others."""
         self.exact = False
-        most = _SAMPLED if self._steps <= _MOST_STEPS else _FEWEST
+        most = _SAMPLED if self.steps <= _MOST_STEPS else _FEWEST
         between, count = trips[1:-1], most - 2
         some = between if len(between) <= count else [between[len(between) * k // count] for k in range(count)]
         walk = lambda trip: self.block(block, self._trip(block, trip, carried, values))  # noqa: E731
@@ -276,9 +271,6 @@ class Walk:
         inner.update(zip(block.args[1:], carried))
         return inner
 
-    def _results(self, op: Operation, found: list[Any], values: dict[SSAValue, Any]) -> None:
-        values.update(zip(op.results, found))
-
     def _if(self, op: Operation, values: dict[SSAValue, Any]) -> tuple[float, float]:
         condition = values.get(op.operands[0], _DATA)
         branches = [region.blocks[0] if region.blocks else None for region in op.regions]
@@ -289,10 +281,10 @@ class Walk:
             inner = dict(values)
             counts = self.block(chosen, inner)
             last = chosen.last_op
-            self._results(op, [inner.get(x, _DATA) for x in last.operands] if last else [], values)
+            values.update(zip(op.results, [inner.get(x, _DATA) for x in last.operands] if last else []))
             return counts
         counts = [self.block(branch, dict(values)) if branch is not None else (0.0, 0.0) for branch in branches]
-        self._results(op, [condition] * len(op.results), values)
+        values.update(zip(op.results, [condition] * len(op.results)))
         if len({*counts}) > 1 or len(counts) < len(op.regions):
             if condition is _COUNTER:
                 raise Varies
@@ -306,7 +298,7 @@ class Walk:
         turns = 0
         while True:
             turns += 1
-            if self._steps > _MOST_STEPS and turns > _FEWEST:
+            if self.steps > _MOST_STEPS and turns > _FEWEST:
                 raise DependsOnData
             inner = dict(values) | dict(zip(before.args, carried))
             counts = self.block(before, inner)
@@ -318,7 +310,7 @@ class Walk:
                 raise going.reason
             passed = [inner.get(operand, _DATA) for operand in condition.operands[1:]]
             if not going:
-                self._results(op, passed, values)
+                values.update(zip(op.results, passed))
                 return loads, stores
             inner = dict(values) | dict(zip(after.args, passed))
             counts = self.block(after, inner)

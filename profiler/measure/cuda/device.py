@@ -28,7 +28,8 @@ class Device:
         self.name = record.name
         self.capability = nvptx.compute_capability(record.target)
         self._handle = call(api.cuDeviceGet, record.index)
-        self._context = call(api.cuDevicePrimaryCtxRetain, self._handle)
+        self.context = call(api.cuDevicePrimaryCtxRetain, self._handle)
+        """The primary context, which other users of CUDA in this process have too."""
         self._thread = threading.local()
         self.activate()
         self.pool = MemoryPool(self._reserve, self._release)
@@ -41,11 +42,6 @@ class Device:
     def target(self) -> str:
         """The compile target that uses all of this chip, such as sm_90a."""
         return nvptx.best_target(self.record.target)
-
-    @property
-    def context(self) -> Any:
-        """The primary context, which other users of CUDA in this process have too."""
-        return self._context
 
     @property
     def pci_bus_id(self) -> str:
@@ -61,7 +57,7 @@ class Device:
         """Make this device's context the calling thread's."""
         if getattr(self._thread, "ready", False):
             return
-        call(driver().cuCtxSetCurrent, self._context)
+        call(driver().cuCtxSetCurrent, self.context)
         self._thread.ready = True
 
     def require(self, target: str) -> None:

@@ -105,7 +105,8 @@ class Resident:
         self._maps: dict[int, list[MapSlot]] = {}
         self._functions = executable.loaded.functions
         self._steps = list(program.steps)
-        self._starts: list[tuple[str, Start] | None] = []
+        self.steps: list[tuple[str, Start] | None] = []
+        """The launches by step: the kernel's name, and the driver's call that starts it; None for nothing to do."""
         for step in program.steps:
             for asked in step.maps:
                 self._write_map(asked)
@@ -114,8 +115,8 @@ class Resident:
             self._packed.append(packed)
             for place, slot in enumerate(step.slots):
                 self._uses.setdefault(slot, []).append((packed.values, place))
-            self._starts.append(self._start(step, packed))
-        self._launches = [start for start in self._starts if start is not None]
+            self.steps.append(self._start(step, packed))
+        self.starts = [start for start in self.steps if start is not None]
 
     def __enter__(self) -> Resident:
         return self
@@ -163,11 +164,11 @@ class Resident:
                 kept[:] = [asked if known.slot == asked.slot else known for known in kept]
                 self._write_map(asked)
             if step.blocks != before.blocks:
-                self._starts[number] = self._start(step, packed)
+                self.steps[number] = self._start(step, packed)
                 changed.append(number)
             self._steps[number] = step
         if changed:
-            self._launches = [start for start in self._starts if start is not None]
+            self.starts = [start for start in self.steps if start is not None]
         return changed
 
     def point(self, slot: int, pointer: int) -> None:
@@ -179,16 +180,6 @@ class Resident:
             values[place] = pointer
         for asked in self._maps.get(slot, ()):
             self._write_map(asked)
-
-    @property
-    def starts(self) -> list[tuple[str, Start]]:
-        """The launches in order: the kernel's name, and the driver's call that starts it."""
-        return self._launches
-
-    @property
-    def steps(self) -> list[tuple[str, Start] | None]:
-        """The same by the program's steps; None for one that has nothing to do."""
-        return self._starts
 
     def _write_map(self, asked: MapSlot) -> None:
         """Tell the copy engine of a tensor, where the kernel will look for it."""
@@ -212,7 +203,7 @@ class Resident:
     def launch(self) -> None:
         """Start every kernel in order; does not wait."""
         self.device.activate()
-        for kernel, (start, arguments) in self._launches:
+        for kernel, (start, arguments) in self.starts:
             (status,) = start(*arguments)
             if status.value:
                 check(status, f"launching {kernel}")
@@ -221,7 +212,7 @@ class Resident:
         """Launch and wait kernel by kernel, so that an error names the kernel it happened in."""
         self.device.activate()
         api = driver()
-        for kernel, (start, arguments) in self._launches:
+        for kernel, (start, arguments) in self.starts:
             if before is not None:
                 before(kernel)
             (status,) = start(*arguments)
@@ -277,16 +268,16 @@ class Resident:
         """Run once with an event before and after each launch; small kernels look longer than they are (about 2 us)."""
         self.device.activate()
         api = driver()
-        while len(self._events) <= len(self._launches):
+        while len(self._events) <= len(self.starts):
             self._events.append(self.device.event())
         call(api.cuEventRecord, self._events[0], self.stream)
-        for (_, (start, arguments)), event in zip(self._launches, self._events[1:], strict=True):
+        for (_, (start, arguments)), event in zip(self.starts, self._events[1:], strict=True):
             call(start, *arguments)
             call(api.cuEventRecord, event, self.stream)
         self.synchronize()
         return [
             KernelTime(kernel, milliseconds(self._events[k], self._events[k + 1]))
-            for k, (kernel, _) in enumerate(self._launches)
+            for k, (kernel, _) in enumerate(self.starts)
         ]
 
     def time(self, repeats: int = 1, *, replay: bool = False) -> float:

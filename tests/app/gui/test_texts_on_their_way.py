@@ -9,7 +9,7 @@ import shiboken6
 from held_processes import hold, let_go
 from PySide6.QtCore import Qt, QTimer
 
-from app.viewmodels.requests import CompileRequest, StageRequest
+from app.viewmodels.requests import CompileRequest, KeepRequest, StageRequest
 from app.viewmodels.text.text_document import EMPTY
 from app.worker.compile_session import CompileSession
 from compiler.options import CompileOptions
@@ -78,7 +78,7 @@ def test_a_text_of_a_target_that_cuts_the_kernel_differently_says_whose_it_is(qt
 def test_texts_do_not_wait_behind_a_search_or_another_compilation(qtbot, compiled):
     """The process that holds the compilation is kept busy by keeping every stage; a text comes before that is over."""
     order = []
-    compiled.compiler.keep(True, lambda _: order.append("kept"))
+    compiled.compiler.ask(KeepRequest(True), lambda _: order.append("kept"))
     compiled.compiler.text(StageRequest("llvm-opt", "matmul_add"), lambda _: order.append("text"))
     qtbot.waitUntil(lambda: len(order) == 2, timeout=60_000)
     assert compiled.compiler._reader is not None
