@@ -77,13 +77,9 @@ class Sample:
         return self.path.parent.name == _MODELS
 
 
-def samples() -> list[Sample]:
-    """The samples by name; their files are read, not run."""
-    return list(_samples())
-
-
 @cache
-def _samples() -> tuple[Sample, ...]:
+def samples() -> tuple[Sample, ...]:
+    """The samples by name; their files are read, not run."""
     import ast
 
     found = []
@@ -191,7 +187,11 @@ def load_source(text: str) -> Source:
         return _load_checkpoint(path)
     if path.suffix not in _TEXT:
         return Source(path.stem, _load_model(path))
-    return _load_python(path, path.stem) if path.suffix == ".py" else _load_mlir(path)
+    if path.suffix == ".py":
+        return _load_python(path, path.stem)
+    from compiler.importers.mlir_text import load_mlir
+
+    return Source(path.stem, load_mlir(path))
 
 
 def load_checkpoint(text: str) -> Checkpoint:
@@ -217,12 +217,6 @@ def _sample_of(text: str) -> tuple[Path, int | None]:
     if name not in known:
         raise ParseError(f"there is no sample {name!r}; the samples are {', '.join(sorted(known))}")
     return known[name], _sample_size(size, text) if colon else None
-
-
-def _load_mlir(path: Path) -> Source:
-    from compiler.importers.mlir_text import load_mlir
-
-    return Source(path.stem, load_mlir(path))
 
 
 def _load_model(path: Path) -> Graph:

@@ -29,13 +29,6 @@ def begin_run(db: str | None, request: MeasureRequest, *, needed: bool, machine:
     return begun
 
 
-def abandon_run(begun: Begun, error: BaseException) -> None:
-    """The run came to no end."""
-    from profiler.keeping import give_up
-
-    give_up(begun, error)
-
-
 def keep_run(
     begun: Begun | None, outcome: Outcome, tag: str | None = None, note: str | None = None,
     checks: Sequence[OutputCheck] | None = None,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from time import monotonic
 
+from app.cli.output import say
 from app.cli.terminal import coloured, columns, is_terminal
 from app.viewmodels.frame.formats import duration
 from compiler.printable import printable
@@ -64,7 +65,9 @@ def by_parts(step: Step, total: int, blocks: int = 0) -> Callable[[str], None]:
 
 
 def by_number(step: Step, total: int) -> Callable[[str], None]:
-    """For work that begins what it says with `[number/total]`."""
+    """For work that begins what it says with `[number/total]`; where there is no terminal, its words are lines."""
+    if not is_terminal(sys.stderr):
+        return lambda words: say(words, err=True)
 
     def told(words: str) -> None:
         number = int(words.partition("/")[0].strip("["))

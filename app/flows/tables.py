@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Callable, Container, Sequence
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 from app.flows.cells import Cell, Measured, Row, Sample
 from app.text_tables import seconds, size, table
 from compiler.printable import printable
-from profiler.report.exports.csv_table import plain_cell
+from profiler.report.exports.csv_table import csv_of
 from profiler.report.markdown import md
 from profiler.units import percent
 
@@ -195,17 +193,9 @@ def comma_separated(found: dict[str, Any]) -> str:
     """For a spreadsheet: one line a cell, start-up cells among them, plain numbers."""
     lines = [*found["cells"], *found["start_up"]]
     names = list(dict.fromkeys(name for line in lines for name in line))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, ["source", "target", "kernels", "jobs", *names], lineterminator="\n")
-    writer.writeheader()
     shared = {name: found[name] for name in ("source", "target", "kernels", "jobs")}
-    writer.writerows({k: plain_cell(v) for k, v in (shared | line).items()} for line in lines)
-    return out.getvalue()
+    return csv_of([*shared, *names], (shared | line for line in lines))
 
 
-def _json(found: dict[str, Any]) -> str:
-    return json.dumps(found, indent=2)
-
-
-WRITERS = {"text": text, "md": markdown, "csv": comma_separated, "json": _json}
+WRITERS = {"text": text, "md": markdown, "csv": comma_separated, "json": lambda found: json.dumps(found, indent=2)}
 """The document in each format."""

@@ -139,12 +139,8 @@ def _spec(found: dict[str, Any], path: Path) -> Spec:
     ]
     for cell in cells:
         _check(cell)
-    return Spec(name, _each_once(cells), **figures)
-
-
-def _each_once(cells: list[Cell]) -> tuple[Cell, ...]:
-    """Cells without those that are there before; a list may name a thing twice."""
-    return tuple({json.dumps(asdict(cell), sort_keys=True): cell for cell in cells}.values())
+    once = {json.dumps(asdict(cell), sort_keys=True): cell for cell in cells}  # a list may name a thing twice
+    return Spec(name, tuple(once.values()), **figures)
 
 
 def _list(found: Mapping[str, Any], name: str) -> list[Any]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 from app.sweep.outcomes import FIGURES, CellOutcome, best
 from app.text_tables import seconds, size, table
 from compiler.printable import printable
-from profiler.report.exports.csv_table import plain_cell
+from profiler.report.exports.csv_table import csv_of
 
 _SHOWN = {"median": seconds, "compile": seconds, "kernels": str, "peak": size}
 
@@ -50,11 +48,7 @@ def _record(each: CellOutcome) -> str:
 def sweep_csv(found: Sequence[CellOutcome]) -> str:
     """A row for each cell."""
     rows = [_flat(each) for each in found]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: plain_cell(value) for name, value in row.items()} for row in rows)
-    return text.getvalue()
+    return csv_of(list(rows[0]), rows)
 
 
 def _flat(each: CellOutcome) -> dict[str, Any]:

@@ -12,13 +12,14 @@ import numpy as np
 from app.cluster.places import is_elsewhere
 from app.sources import Source, stored_name
 from app.viewmodels.requests import Progress, Report, RunRequest, RunTimes
-from compiler.errors import ExecutionError, UnavailableError
+from compiler.errors import CompilerError, ExecutionError, UnavailableError
 from compiler.options import CompileOptions
 from profiler.records import FINISHED, MeasureRequest, StageRecord
 
 if TYPE_CHECKING:
     from app.sweep.places import Place
-    from profiler.records import Machine
+    from profiler.records import Ceiling, Machine
+    from profiler.store import Store
 
 Stages = Callable[[], Sequence[StageRecord]]
 FindOut = Callable[[MeasureRequest], object]
@@ -59,9 +60,24 @@ def measure_source(
     return replace(found, **_roofs(request.database, number, place.machine)) if is_elsewhere(request.device) else found
 
 
+def roofs(store: Store, row: dict[str, Any]) -> tuple[str, tuple[Ceiling, ...]]:
+    """The machine a run was made on, where that is not this one, and what was measured of its device there."""
+    from profiler.measure.ceilings.measured import ceilings_for
+    from profiler.measure.machine import machine_with
+    from profiler.store import queries
+
+    machine = queries.machine_row(store, row["machine"])
+    try:
+        here = machine_with(row["device"]).fingerprint
+    except CompilerError:  # the device it ran on is not here
+        here = ""
+    if machine["fingerprint"] == here:
+        return "", ()
+    return machine["name"], tuple(ceilings_for(store, row, machine["fingerprint"]))
+
+
 def _roofs(database: str, number: int | None, machine: Machine) -> dict[str, Any]:
     """Whose machine a run elsewhere was made on, and what was measured of it, as a stored one says."""
-    from app.worker.roofs import roofs
     from profiler.store import StoreError, open_store, queries
 
     with contextlib.suppress(StoreError):
@@ -78,7 +94,7 @@ def _measured(
 ) -> tuple[int | None, Any, str]:  # fmt: skip
     """The run's number, what came of it, and where it is, or why it is not kept, where the database did not take it."""
     from profiler.keeping import begin, give_up, keep
-    from profiler.store import Store, queries, writer
+    from profiler.store import queries, writer
 
     def keep_stages(store: Store, run: int) -> None:
         compilation = queries.run_row(store, run)["compilation"]

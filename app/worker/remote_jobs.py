@@ -6,8 +6,8 @@ from app.cluster.devices import remote_device
 from app.viewmodels.frame.devices import DeviceRow, remote_row
 from app.viewmodels.requests import CeilingsTold, Progress, Report
 from compiler.errors import CompilerError
-from profiler.measure.ceilings.measured import ceiling_threads, stored_ceilings
-from profiler.store import open_store, writer
+from profiler.measure.ceilings.measured import ceiling_threads, keep_ceilings, stored_ceilings
+from profiler.store import open_store
 
 
 def reached(place: str) -> DeviceRow:
@@ -27,7 +27,5 @@ def ceilings_there(place: str, measure: bool, report: Report) -> CeilingsTold:
             threads = ceiling_threads(there.device, None)
             return CeilingsTold(place, tuple(stored_ceilings(store, there.machine.fingerprint, threads)))
         found = there.ceilings(None)
-        with store.transaction():
-            for each in found:
-                writer.put_ceiling(store, there.machine, each)
+        keep_ceilings(store, there.machine, found)
     return CeilingsTold(place, found)

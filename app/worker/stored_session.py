@@ -33,8 +33,7 @@ from app.viewmodels.text.kernel_list import KernelListRequest
 from app.viewmodels.text.passes import PassStep, trace_steps
 from app.viewmodels.text.text_document import index_text
 from app.worker.extract import graph_nodes, placed
-from app.worker.measuring import run_times
-from app.worker.roofs import roofs
+from app.worker.measuring import roofs, run_times
 from app.worker.store_jobs import stored_stage
 from compiler.errors import CompilerError
 from compiler.language.kernel import KernelEntry

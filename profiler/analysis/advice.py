@@ -57,12 +57,9 @@ def advice(document: Mapping[str, Any]) -> list[Finding]:
 def _roofs(launches: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:
     for x in launches:
         if x["share"] is not None and x["share"] < _ROOF and x["bound"] in ("memory", "compute"):
-            words = f"reaches {percent(x['share'])} of what the measured {_roof(x['bound'])} allows"
+            roof = "memory bandwidth" if x["bound"] == "memory" else "arithmetic rate"
+            words = f"reaches {percent(x['share'])} of what the measured {roof} allows"
             yield Finding(x["kernel"], x["median"] * (1 - x["share"]), words)
-
-
-def _roof(bound: str) -> str:
-    return "memory bandwidth" if bound == "memory" else "arithmetic rate"
 
 
 def _traffic(launches: Sequence[Mapping[str, Any]]) -> Iterator[Finding]:

@@ -29,7 +29,8 @@ def cell_ends(store: Store, sweep: str, cell: str) -> None:
 def none_under_way(store: Store) -> None:
     """This process has nothing done any more; nor have those that are gone."""
     own = process_mark()
-    over = [mark for mark in _processes(store) if mark == own or not is_alive(mark)]
+    noted = {str(row["process"]) for row in store.rows("SELECT DISTINCT process FROM under_way")}
+    over = [mark for mark in noted if mark == own or not is_alive(mark)]
     if over:
         with store.transaction() as connection:
             connection.executemany("DELETE FROM under_way WHERE process = ?", [(mark,) for mark in over])
@@ -42,7 +43,3 @@ def cells_under_way(store: Store, sweep: str) -> set[str]:
     rows = store.rows("SELECT cell, process FROM under_way WHERE sweep = ?", (sweep,))
     alive = {mark for mark in {str(row["process"]) for row in rows} if is_alive(mark)}
     return {str(row["cell"]) for row in rows if row["process"] in alive}
-
-
-def _processes(store: Store) -> list[str]:
-    return [str(row["process"]) for row in store.rows("SELECT DISTINCT process FROM under_way")]

@@ -6,7 +6,7 @@ import signal
 import threading
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -68,7 +68,8 @@ def status(scheduler: str, as_json: bool) -> None:
     with joined(scheduler) as cluster:
         found = cluster.workers()
     if as_json:
-        return print_json({"scheduler": scheduler, "workers": [_document(worker) for worker in found]})
+        told = [asdict(worker) | {"refusal": worker.refusal} for worker in found]
+        return print_json({"scheduler": scheduler, "workers": told})
     if not found:
         return say(f"{scheduler} has no workers; start some with: dask worker {scheduler} --nthreads 1")
     rows = [(worker.address, worker.name, str(worker.threads), *_machine(worker)) for worker in found]
@@ -83,10 +84,6 @@ def _machine(worker: Worker) -> tuple[str, str, str, str]:
     return found.machine.name, found.triple, cards, f"not used: {worker.refusal}" if worker.refusal else ""
 
 
-def _document(worker: Worker) -> dict[str, Any]:
-    return asdict(worker) | {"refusal": worker.refusal}
-
-
 @command.command("ceilings")
 @click.argument("device", metavar="tcp://HOST:PORT/DEVICE")
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="CPU threads; all usable cores by default.")
@@ -96,7 +93,8 @@ def ceilings(device: str, threads: int | None, db: str | None, as_json: bool) ->
     """Measure what a worker's device can do, and keep it with the worker's machine, for the rooflines of runs there."""
     from app.cluster.devices import remote_device
     from app.text_tables import table
-    from profiler.store import open_store, writer
+    from profiler.measure.ceilings.measured import keep_ceilings
+    from profiler.store import open_store
 
     with open_store(db) as store, remote_device(device) as there:
         with progress_line() as step:
@@ -107,9 +105,7 @@ def ceilings(device: str, threads: int | None, db: str | None, as_json: bool) ->
         else:
             rows = [(each.name, f"{each.value:.4g}", each.unit) for each in found]
             say(table(("ceiling", "value", "unit"), rows, right=(1,)))
-        with store.transaction():
-            for each in found:
-                writer.put_ceiling(store, there.machine, each)
+        keep_ceilings(store, there.machine, found)
 
 
 @command.command("plan")

@@ -177,8 +177,7 @@ def _repeated(src: str, options: CompileOptions, libraries: tuple[Path, ...], re
     cell = Cell(options.flow, options.opt_level, options.debug, "cold")
     request = Request(src, options, tuple(map(str, libraries)))
     with progress_line() as step:
-        told = by_number(step, repeat) if is_terminal(sys.stderr) else lambda words: say(words, err=True)
-        measured = measure(request, [cell], repeat, told)
+        measured = measure(request, [cell], repeat, by_number(step, repeat))
     if measured.interrupted:  # fewer repeats than were asked for are no answer
         raise KeyboardInterrupt
     samples = measured.samples[cell]

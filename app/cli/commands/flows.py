@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,6 @@ from app.cli.options import (
 )
 from app.cli.output import print_json, say, write_out
 from app.cli.progress import by_number, progress_line
-from app.cli.terminal import is_terminal
 from app.errors import INTERRUPTED
 from app.files import check_place
 from compiler.importers.llama.graph_choice import with_graph
@@ -111,7 +109,7 @@ def command(
     wanted = cells([int(level) for level in levels], debugs, start_up=start_up and get_target(target).name == "cpu")
     request = Request(src, CompileOptions(target, jobs=jobs), tuple(map(str, libraries)))
     with progress_line() as step:
-        told = by_number(step, len(wanted) * repeat) if is_terminal(sys.stderr) else lambda words: say(words, err=True)
+        told = by_number(step, len(wanted) * repeat)
         measured, machine, cores = _measured(scheduler, source, request, wanted, repeat, told)
     found = flow_tables.document(measured, machine, cores)
     if not found["cells"] and not found["start_up"]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from app.cli import completing
-from app.cli.keeping import abandon_run, begin_run, keep_run
+from app.cli.keeping import begin_run, keep_run
 from app.cli.options import (
     Database,
     Dims,
@@ -103,6 +103,7 @@ def command(
     from compiler.errors import UnavailableError
     from compiler.options import CompileOptions
     from compiler.temporary import clear_abandoned
+    from profiler.keeping import give_up
     from profiler.records import MeasureRequest
     from profiler.store.writer import check_tag
     from profiler.tuning.kept import library_of, with_kept
@@ -164,7 +165,7 @@ def command(
         if outcome is not None and not kept:  # it was measured; only what was asked beside it failed
             keep_run(begun, outcome, tag, note)
         elif begun is not None:
-            abandon_run(begun, error)
+            give_up(begun, error)
         raise
     finally:
         if begun is not None:

@@ -97,18 +97,14 @@ def _runs(rows: list[dict[str, Any]]) -> str:
         (
             f"{row['id']}{'*' if row['pinned'] else ''}", moment(row["started"]), row["source"],
             row["device"],
-            marked_status(row), seconds(row["median"]) if row["median"] else "",
+            f"{row['status']}, CHECK FAILED" if row["check_ok"] is False else row["status"],
+            seconds(row["median"]) if row["median"] else "",
             f"{seconds(row['low'])} to {seconds(row['high'])}" if row["median"] else row["error"] or "",
             " ".join([*row["tags"], *([f"({row['note']})"] if row["note"] else [])]),
         )
         for row in rows
     ]  # fmt: skip
     return table(("run", "started", "source", "device", "status", "median", "interval", "tags"), lines, right=(0, 5))
-
-
-def marked_status(row: dict[str, Any]) -> str:
-    """How a run ended, and whether its results were found to be wrong."""
-    return f"{row['status']}, CHECK FAILED" if row["check_ok"] is False else row["status"]
 
 
 def _compilations(rows: list[dict[str, Any]]) -> str:

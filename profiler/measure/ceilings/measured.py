@@ -38,7 +38,7 @@ def measured_ceilings(
             return found
     made = _measure_all(device, count, progress)
     if store is not None:
-        _keep(store, machine, made)
+        keep_ceilings(store, machine, made)
     return made
 
 
@@ -62,7 +62,8 @@ def ceilings_for(store: Store, row: Mapping[str, Any], fingerprint: str) -> list
     return stored_ceilings(store, fingerprint, ceiling_threads(row["device"], threads))
 
 
-def _keep(store: Store, machine: Machine, made: Sequence[Ceiling]) -> None:
+def keep_ceilings(store: Store, machine: Machine, made: Sequence[Ceiling]) -> None:
+    """Keep what was measured with a machine, in place of what was measured before."""
     with store.transaction():
         for item in made:
             writer.put_ceiling(store, machine, item)

@@ -68,17 +68,13 @@ def sampled_record(
         by_place[place] += count
         if line in own[0].stalls:
             stalls.setdefault(place[:2], Counter()).update(dict(own[0].stalls[line]))
-    stages = [_own_lines(each, kernel) for each in own]
+    stages = [_hot_lines(each.stage, each.text, each.places, each.counts, kernel, each.stalls) for each in own]
     stages += [_kernel_language(by_place, stalls, kernel), _source(by_place, kernel)]
     stages += [_divided(stage, *places_of(stage), by_place, kernel) for stage in _STAGES]
     return SampledKernel(
         kernel.name, samples, sum(count for place, count in by_place.items() if place[1]),
         tuple(_nodes(by_place, kernel, seconds).items()), tuple(stage for stage in stages if stage.lines),
     )  # fmt: skip
-
-
-def _own_lines(own: OwnLines, kernel: Kernel) -> StageHeat:
-    return _hot_lines(own.stage, own.text, own.places, own.counts, kernel, own.stalls)
 
 
 def _hot_lines(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from compiler.printable import printable_lines
@@ -68,6 +68,15 @@ def _line(row: Sequence[Any]) -> str:
     out = io.StringIO(newline="")
     csv.writer(out, lineterminator="\r\n").writerow(row)
     return out.getvalue().removesuffix("\r\n") + "\n"
+
+
+def csv_of(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """A line for each row under the names of its columns."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: plain_cell(value) for name, value in row.items()} for row in rows)
+    return out.getvalue()
 
 
 def plain_cell(value: Any) -> Any:

@@ -62,17 +62,12 @@ def ratio_plot(document: dict[str, Any]) -> Markup:
     for number, (name, verdict, nodes) in enumerate(rows):
         y = TOP + number * ROW + ROW / 2
         kind = _KINDS.get(verdict["verdict"], "same")
+        brief = _BRIEF.get(verdict["verdict"], verdict["verdict"])
         figures = f"{verdict['ratio']:.3f} ({verdict['low']:.3f} to {verdict['high']:.3f})"
         parts.append(text(LEFT - 10, y + 4, fitted(name, LEFT - 20), "end", "strong" if number == 0 else ""))
         parts += _whisker(scale, y, max(verdict["low"], low), min(verdict["high"], high))
         parts.append(
             dot(scale(verdict["ratio"]), y, 5, f"verdict {kind}", f"{name}: {figures}, {verdict['words']}", nodes)
         )
-        parts.append(
-            text(WIDTH - RIGHT + 12, y + 4, f"{verdict['ratio']:.3f} {_brief(verdict['verdict'])}", "start", kind)
-        )
+        parts.append(text(WIDTH - RIGHT + 12, y + 4, f"{verdict['ratio']:.3f} {brief}", "start", kind))
     return svg(bottom + 40, parts, "ratio of times with intervals")
-
-
-def _brief(verdict: str) -> str:
-    return _BRIEF.get(verdict, verdict)
