@@ -9,17 +9,8 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from app.controllers.jobs import Worker
+from app.viewmodels import requests
 from app.viewmodels.frame.messages import Messages
-from app.viewmodels.requests import (
-    AgainRequest,
-    CeilingsRequest,
-    CompareRunsRequest,
-    ExportRequest,
-    Failure,
-    ListCompilationsRequest,
-    ListRunsRequest,
-    StoredStageRequest,
-)
 from app.viewmodels.runs.bisecting import BisectRequest
 from app.viewmodels.text.ir_pane import TextKey
 
@@ -61,26 +52,26 @@ class RecordsController(QObject):
         """Ask for the runs; an older question is forgotten."""
         if self._quick is not None:
             self._quick.drop(self._listing)
-        self._listing = self.put(ListRunsRequest(), self._tell(self.runs_listed.emit, "runs"))
-        self.put(ListCompilationsRequest(), self._tell(self.compilations_listed.emit, "runs"))
+        self._listing = self.put(requests.ListRunsRequest(), self._tell(self.runs_listed.emit, "runs"))
+        self.put(requests.ListCompilationsRequest(), self._tell(self.compilations_listed.emit, "runs"))
 
     def compare(self, runs: tuple[int, ...]) -> None:
         """Compare runs."""
-        self.put(CompareRunsRequest(runs), self._tell(self.compared.emit, "compare"))
+        self.put(requests.CompareRunsRequest(runs), self._tell(self.compared.emit, "compare"))
 
     def compare_compilations(self, numbers: tuple[int, ...]) -> None:
         """Compare compilations: options, time by stage, where the IR first differs."""
-        request = CompareRunsRequest(compilations=numbers)
+        request = requests.CompareRunsRequest(compilations=numbers)
         self.put(request, self._tell(self.compared.emit, "compare"))
 
     def stored_text(self, compilation: int, key: TextKey, done: Callable[[Any], None]) -> None:
         """The text of a stage of a stored compilation; `done` gets it or a Failure."""
-        self.put(StoredStageRequest(compilation, key.stage, key.kernel), done)
+        self.put(requests.StoredStageRequest(compilation, key.stage, key.kernel), done)
 
     def export(self, runs: tuple[int, ...], kind: str, path: str) -> None:
         """Write a run or a comparison to a file."""
         done = self._tell(lambda p: self._messages.say("info", f"wrote {p}", "window"), "window")
-        self.put(ExportRequest(runs, kind, path), done, writes=True)
+        self.put(requests.ExportRequest(runs, kind, path), done, writes=True)
 
     def ask(
         self, request: Any, good: Callable[[Any], object], place: str = "window", writes: bool = False
@@ -109,7 +100,7 @@ class RecordsController(QObject):
     def measure_ceilings(self, device: str = "cpu") -> None:
         """What a device of this machine can do."""
         words = "Measuring this machine" if device == "cpu" else f"Measuring {device}"
-        self._measure(CeilingsRequest(device=device), words, self.ceilings_measured.emit, "roofline")
+        self._measure(requests.CeilingsRequest(device=device), words, self.ceilings_measured.emit, "roofline")
 
     def bisect(
         self, runs: tuple[int, int], told: Callable[[Any], object], good: Callable[[Any], object]
@@ -130,7 +121,7 @@ class RecordsController(QObject):
             self.compare(new)
 
         words = f"Measuring runs {runs[0]} and {runs[1]} again, in turns"
-        self._measure(AgainRequest(runs, pairs), words, made, "compare")
+        self._measure(requests.AgainRequest(runs, pairs), words, made, "compare")
 
     def cancel(self) -> bool:
         """End a long measurement; False when there is none."""
@@ -171,7 +162,7 @@ class RecordsController(QObject):
             dropped = quick.retire(kept)
             self._retired = [worker for worker in (*self._retired, quick) if worker.alive]
             for done in dropped:
-                done(Failure("another database was opened before this was answered", kind=MOVED))
+                done(requests.Failure("another database was opened before this was answered", kind=MOVED))
         self.moved.emit()
 
     def _asker(self) -> Worker:
@@ -181,7 +172,7 @@ class RecordsController(QObject):
 
     def _tell(self, good: Callable[[Any], object], place: str) -> Callable[[Any], None]:
         def done(value: Any) -> None:
-            if not isinstance(value, Failure):
+            if not isinstance(value, requests.Failure):
                 good(value)
             elif value.kind != MOVED:
                 self._messages.failure(value, place)
@@ -200,7 +191,7 @@ class RecordsController(QObject):
             if worker is self._long:
                 self._long = None
                 worker.stop()
-                self.ended.emit(not isinstance(value, Failure))
+                self.ended.emit(not isinstance(value, requests.Failure))
                 tell(value)
 
         def progress(value: Any) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from app.sources import Source, is_text, load_source, source_path
+from app.viewmodels import requests
 from app.viewmodels.compilation import (
     KERNEL_STAGES,
     MODEL_SOURCE,
@@ -20,36 +21,12 @@ from app.viewmodels.compilation import (
 )
 from app.viewmodels.frame.patterns import compile_pattern
 from app.viewmodels.frame.weights import Weights, WeightsRequest
-from app.viewmodels.requests import (
-    CompileRequest,
-    EditTiming,
-    FindRequest,
-    GraphPart,
-    Hit,
-    KeepRequest,
-    PassesRequest,
-    Progress,
-    Report,
-    RunRequest,
-    RunTimes,
-    StageRequest,
-    TimeEditRequest,
-)
 from app.viewmodels.text.finding import hits
 from app.viewmodels.text.kernel_list import KernelListRequest
 from app.viewmodels.text.passes import PassStep
 from app.viewmodels.text.text_document import index_text, line_text
+from app.worker import extract
 from app.worker.compile_progress import CompileProgress
-from app.worker.extract import (
-    call_records,
-    decision,
-    graph_nodes,
-    kernel_record,
-    kernel_text,
-    memory_blocks,
-    node_records,
-    source_nodes,
-)
 from app.worker.pass_steps import PassSteps
 from compiler.errors import CompilerError, UnavailableError
 from compiler.language.kernel import KernelEntry
@@ -61,7 +38,7 @@ from profiler.records import StageRecord
 class CompileSession:
     """A compiled model and the source it came from; or, for `reading`, a source whose texts are made one by one."""
 
-    def __init__(self, request: CompileRequest, report: Report, reading: bool = False) -> None:
+    def __init__(self, request: requests.CompileRequest, report: requests.Report, reading: bool = False) -> None:
         from compiler import load_library
         from compiler.import_time import without_imports
 
@@ -69,12 +46,12 @@ class CompileSession:
         self._steps: dict[str, PassSteps] = {}
         self._number, self._kept = 0, False  # where the compilation is in the database
         self._texts: list[StageRecord] | None = None
-        report(Progress("loading the source", 0.0))
+        report(requests.Progress("loading the source", 0.0))
         source = _load(request)
         self._source = replace(source, library_paths=(*source.library_paths, *map(Path, request.libraries)))
         if request.preview and not reading:
             self._show_graph(report)
-        report(Progress("loading kernels", 0.02))
+        report(requests.Progress("loading kernels", 0.02))
         self._library = load_library(*self._source.library_paths)
         self._models: dict[str, Any] = {}  # compiled, by target
         self._read: dict[str, Any] = {}  # only fused, by target: enough for a kernel's text
@@ -91,13 +68,13 @@ class CompileSession:
             self._models[request.options.target] = self._compile(request.options, watch)
         self._seconds, self._took = took.seconds, took
 
-    def _show_graph(self, report: Report) -> None:
+    def _show_graph(self, report: requests.Report) -> None:
         """The graph as it is before anything is compiled, in parts that are quick to read."""
-        nodes = graph_nodes(self._source.graph, {}, self._source.dims, self._source.graph.modules)
+        nodes = extract.graph_nodes(self._source.graph, {}, self._source.dims, self._source.graph.modules)
         name, most = self._source.name, 500
         for at in range(0, max(len(nodes), 1), most):
             part = nodes[at : at + most]
-            report(GraphPart("graph built", 0.02, name, part, at + most >= len(nodes)))
+            report(requests.GraphPart("graph built", 0.02, name, part, at + most >= len(nodes)))
 
     def _compile(self, options: CompileOptions, watch: Any = None) -> Any:
         from compiler.pipeline import compile_graph
@@ -114,18 +91,18 @@ class CompileSession:
         begun = model.trace.begun  # the compiler itself may be loaded before: that is no part of the trace
         imports = tuple((start - begun, taken) for start, taken in self._took.spans if start >= begun)
         dims = {name: self._source.dims[name] for name in model.symbols if name in self._source.dims}
-        blocks, peak, note = memory_blocks(model, dims)
+        blocks, peak, note = extract.memory_blocks(model, dims)
         return Compilation(
             source=self._request.source,
             path=str(source_path(self._request.source) or ""),
             name=self._source.name,
             choices=replace(self._request.options, tuned=()),
             dims=tuple(dims.items()),
-            nodes=node_records(model, dims, self._source.graph.modules),
-            calls=call_records(model, dims),
-            kernels=tuple(kernel_record(kernel) for kernel in model.kernels),
+            nodes=extract.node_records(model, dims, self._source.graph.modules),
+            calls=extract.call_records(model, dims),
+            kernels=tuple(extract.kernel_record(kernel) for kernel in model.kernels),
             passes=tuple(model.trace.passes),
-            ledger=tuple(decision(entry, dims) for entry in model.ledger),
+            ledger=tuple(extract.decision(entry, dims) for entry in model.ledger),
             blocks=blocks,
             peak=peak,
             plan_note=note,
@@ -146,7 +123,7 @@ class CompileSession:
 
         return tuple((name, choice_words(tuple(chosen.items()))) for name, chosen in self._model.tuned.items())
 
-    def stage(self, request: StageRequest, report: Report = lambda _: None) -> LineText:
+    def stage(self, request: requests.StageRequest, report: requests.Report = lambda _: None) -> LineText:
         """The text of a stage, of one kernel or of the model; for another target just that kernel is compiled."""
         if request.stage in READ_STAGES:
             return self._written(request)
@@ -155,21 +132,21 @@ class CompileSession:
             stage = model.stage(request.stage)
             return line_text(stage.text, stage.nodes)
         name = self._counterpart(model, request.kernel)
-        report(Progress(f"{STAGE_TITLES[request.stage]} of {name}", 0.7))
+        report(requests.Progress(f"{STAGE_TITLES[request.stage]} of {name}", 0.7))
         found = self._text_of(model, name, request)
         return found if name == request.kernel else replace(found, kernel=name)
 
-    def _text_of(self, model: Any, name: str, request: StageRequest) -> LineText:
+    def _text_of(self, model: Any, name: str, request: requests.StageRequest) -> LineText:
         if request.step >= 0:
             return self._passes(request.target).text(name, request.step)
         if request.stage == "source":
             kernel = model.kernel(name)
             lines = range(1, len(kernel.source.splitlines()) + 1)
-            return line_text(kernel.source, source_nodes(kernel), [(f"{name}.py", line) for line in lines])
-        stage = kernel_text(model, name, request.stage)
+            return line_text(kernel.source, extract.source_nodes(kernel), [(f"{name}.py", line) for line in lines])
+        stage = extract.kernel_text(model, name, request.stage)
         return line_text(stage.text, stage.nodes, stage.places, stage.library)
 
-    def _written(self, request: StageRequest) -> LineText:
+    def _written(self, request: requests.StageRequest) -> LineText:
         """A text that somebody wrote: the model's source with the nodes each line made, or a file of the library."""
         if request.stage == MODEL_SOURCE:
             path = source_path(self._request.source)
@@ -190,22 +167,22 @@ class CompileSession:
                 return line_text(file.text, ((),) * len(lines), [(file.file, line) for line in lines])
         raise CompilerError(f"the kernel library has no file {request.kernel}")
 
-    def passes(self, request: PassesRequest, report: Report) -> tuple[PassStep, ...]:
+    def passes(self, request: requests.PassesRequest, report: requests.Report) -> tuple[PassStep, ...]:
         """Every pass of one kernel."""
         name = self._counterpart(self._for(request.target), request.kernel)
         return self._passes(request.target).steps(name, report)
 
-    def find(self, request: FindRequest, report: Report) -> tuple[Hit, ...]:
+    def find(self, request: requests.FindRequest, report: requests.Report) -> tuple[requests.Hit, ...]:
         """Matches in every stage of a kernel, or in the model's stages."""
         stages = KERNEL_STAGES if request.kernel else MODEL_STAGES
         pattern = compile_pattern(request.pattern)
-        found: list[Hit] = []
+        found: list[requests.Hit] = []
         for stage in stages:
-            document = index_text(self.stage(StageRequest(stage, request.kernel)))
+            document = index_text(self.stage(requests.StageRequest(stage, request.kernel)))
             found += hits(document, pattern, stage, request.kernel, request.most)
         return tuple(found)
 
-    def library_kernels(self, request: KernelListRequest, report: Report) -> tuple[KernelEntry, ...]:
+    def library_kernels(self, request: KernelListRequest, report: requests.Report) -> tuple[KernelEntry, ...]:
         """What the kernel library has, those of the user's folders first."""
         from compiler.language.catalogue import entries_of
         from compiler.language.library import default_library
@@ -214,7 +191,7 @@ class CompileSession:
         own = {file.file for file in self._library.files} - shipped
         return tuple(entries_of(self._library, own))
 
-    def keep(self, request: KeepRequest, report: Report) -> int:
+    def keep(self, request: requests.KeepRequest, report: requests.Report) -> int:
         """Put the compilation into the database; its number there."""
         from profiler.recording import record_compilation
         from profiler.store import open_store, writer
@@ -236,19 +213,19 @@ class CompileSession:
             self._texts = stage_records(self._model)
         return self._texts
 
-    def weights(self, request: WeightsRequest, report: Report) -> Weights:
+    def weights(self, request: WeightsRequest, report: requests.Report) -> Weights:
         """What a constant holds, in figures."""
         from app.worker.weights import weights_of
 
         return weights_of(self._model.graph, request.node)
 
-    def time_edit(self, request: TimeEditRequest, report: Report) -> EditTiming:
+    def time_edit(self, request: requests.TimeEditRequest, report: requests.Report) -> requests.EditTiming:
         """Time a kernel as generated and as edited."""
         from app.worker.timing import time_edit
 
         return time_edit(self._source, self._request, request, report)
 
-    def _for(self, target: str, stage: str = "", report: Report = lambda _: None) -> Any:
+    def _for(self, target: str, stage: str = "", report: requests.Report = lambda _: None) -> Any:
         """The model for a target: compiled where it is this session's own or its host program is asked for."""
         own = self._request.options
         target = target or own.target
@@ -262,7 +239,7 @@ class CompileSession:
             from compiler.reading import read_graph
 
             def watch(_stage: str, name: str, _kernel: str) -> None:
-                report(Progress(f"fusing for {target}: {name}", 0.1))
+                report(requests.Progress(f"fusing for {target}: {name}", 0.1))
 
             self._read[target] = read_graph(self._source.graph, options, self._library, watch)
         return self._read[target]
@@ -279,7 +256,7 @@ class CompileSession:
         wanted = set(self._model.kernel(name).nodes)
         return max(model.kernels, key=lambda kernel: (len(wanted & set(kernel.nodes)), kernel.name == name)).name
 
-    def run(self, request: RunRequest, report: Report) -> RunTimes:
+    def run(self, request: requests.RunRequest, report: requests.Report) -> requests.RunTimes:
         """Measure through the profiler, with the same cuts and edits, and keep the run."""
         from app.worker.measuring import measure_source
         from profiler.model_records import find_out
@@ -289,7 +266,7 @@ class CompileSession:
         return measure_source(self._source, name, options, request, report, self._stages, known)
 
 
-def _load(request: CompileRequest) -> Source:
+def _load(request: requests.CompileRequest) -> Source:
     """The source, or the edited text in its place, loaded from a file beside it so that its imports still work."""
     path = source_path(request.source)
     if request.text is None or path is None or not is_text(path):

@@ -6,21 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from app.cluster.places import is_elsewhere
+from app.viewmodels import requests
 from app.viewmodels.frame.devices import DeviceRow
-from app.viewmodels.requests import (
-    AgainRequest,
-    CeilingsRequest,
-    CeilingsTold,
-    DevicesRequest,
-    FlowProgress,
-    FlowsBegun,
-    FlowsRequest,
-    Progress,
-    RemoteDeviceRequest,
-    Report,
-    StorageRequest,
-    StorageTold,
-)
 from app.viewmodels.runs.bisecting import Bisected, BisectRequest
 from app.viewmodels.runs.serving import GenerateRequest, Served
 from app.viewmodels.runs.tuning import TuneRequest, TuneTold
@@ -50,13 +37,13 @@ def devices() -> tuple[DeviceRow, ...]:
     return tuple(rows)
 
 
-def _reached(request: RemoteDeviceRequest, _report: Report) -> DeviceRow:
+def _reached(request: requests.RemoteDeviceRequest, _report: requests.Report) -> DeviceRow:
     from app.worker.remote_jobs import reached
 
     return reached(request.place)
 
 
-def _ceilings(request: CeilingsRequest, report: Report) -> CeilingsTold:
+def _ceilings(request: requests.CeilingsRequest, report: requests.Report) -> requests.CeilingsTold:
     from profiler.measure.ceilings.measured import ceiling_threads, measured_ceilings, stored_ceilings
     from profiler.measure.machine import machine_with
     from profiler.store import StoreError, ask, open_store
@@ -69,11 +56,11 @@ def _ceilings(request: CeilingsRequest, report: Report) -> CeilingsTold:
     if not request.measure:
         threads = ceiling_threads(device, None)
         found = ask(lambda store: stored_ceilings(store, machine_with(device).fingerprint, threads), [])
-        return CeilingsTold(device, tuple(found))
+        return requests.CeilingsTold(device, tuple(found))
     where = "this machine" if device == "cpu" else device
 
     def progress(words: str, share: float) -> None:
-        report(Progress(f"measuring {where}: {words}", share))
+        report(requests.Progress(f"measuring {where}: {words}", share))
 
     try:
         store = open_store(None)
@@ -84,10 +71,10 @@ def _ceilings(request: CeilingsRequest, report: Report) -> CeilingsTold:
     finally:
         if store is not None:
             store.close()
-    return CeilingsTold(device, tuple(found))
+    return requests.CeilingsTold(device, tuple(found))
 
 
-def _storage(request: StorageRequest, _report: Report) -> StorageTold:
+def _storage(request: requests.StorageRequest, _report: requests.Report) -> requests.StorageTold:
     from compiler.cache import Cache, cache_folder, default_cache
     from profiler.store import default_path
 
@@ -101,10 +88,10 @@ def _storage(request: StorageRequest, _report: Report) -> StorageTold:
         cache = Cache(cache_folder(), request.limit)
         cache.evict()
     found = cache.info()
-    return StorageTold(str(found.path), found.entries, found.bytes, found.limit, str(default_path()))
+    return requests.StorageTold(str(found.path), found.entries, found.bytes, found.limit, str(default_path()))
 
 
-def _flows(request: FlowsRequest, report: Report) -> tuple[str, int]:
+def _flows(request: requests.FlowsRequest, report: requests.Report) -> tuple[str, int]:
     """The machine and its cores come back at the end; every sample is sent as it is taken: stopping loses nothing."""
     from app.flows.cells import BASE, Request, take_samples
     from compiler.backend.runtime import default_threads
@@ -113,28 +100,28 @@ def _flows(request: FlowsRequest, report: Report) -> tuple[str, int]:
     machine = this_machine().name, default_threads()
     total = len(request.cells) * request.repeat
     done = 0
-    report(FlowsBegun("flows: loading the source in a fresh process", 0.0, *machine))
+    report(requests.FlowsBegun("flows: loading the source in a fresh process", 0.0, *machine))
     asked = Request(request.source, request.options, request.libraries)
     for cell, sample in take_samples(asked, request.cells, request.repeat, request.folder or None):
         done += cell != BASE and sample is not None
         words = f"flows: {done + (sample is None)} of {total}{f', {cell}' if sample is None else ''}"
-        report(FlowProgress(words, done / total if total else 1.0, cell, sample))
+        report(requests.FlowProgress(words, done / total if total else 1.0, cell, sample))
     return machine
 
 
-def _generate(request: GenerateRequest, report: Report) -> tuple[Served, ...]:
+def _generate(request: GenerateRequest, report: requests.Report) -> tuple[Served, ...]:
     from app.worker.generating import generate_text
 
     return generate_text(request, report)
 
 
-def _bisect(request: BisectRequest, report: Report) -> Bisected:
+def _bisect(request: BisectRequest, report: requests.Report) -> Bisected:
     from app.worker.bisecting import bisect_runs
 
     return bisect_runs(request, report)
 
 
-def _again(request: AgainRequest, report: Report) -> tuple[int, int]:
+def _again(request: requests.AgainRequest, report: requests.Report) -> tuple[int, int]:
     from app.stored.again import contenders
     from profiler.measure.in_turns import run_in_turns
     from profiler.store import open_store
@@ -143,27 +130,27 @@ def _again(request: AgainRequest, report: Report) -> tuple[int, int]:
 
     def told(words: str) -> None:
         nonlocal begun
-        report(Progress(f"in turns: {words}", min(begun / request.pairs, 0.95)))
+        report(requests.Progress(f"in turns: {words}", min(begun / request.pairs, 0.95)))
         begun += 1
 
     with open_store(None, create=False) as store, contenders(store, request.runs) as sides:
         return run_in_turns(store, sides, request.pairs, progress=told)
 
 
-def _tune(request: TuneRequest, report: Report) -> TuneTold:
+def _tune(request: TuneRequest, report: requests.Report) -> TuneTold:
     from app.worker.tuning import tune_source
 
     return tune_source(request, report)
 
 
-MACHINE_JOBS: dict[type, Callable[[Any, Report], Any]] = {
-    DevicesRequest: lambda _request, _report: devices(),
-    RemoteDeviceRequest: _reached,
-    CeilingsRequest: _ceilings,
-    StorageRequest: _storage,
-    FlowsRequest: _flows,
+MACHINE_JOBS: dict[type, Callable[[Any, requests.Report], Any]] = {
+    requests.DevicesRequest: lambda _request, _report: devices(),
+    requests.RemoteDeviceRequest: _reached,
+    requests.CeilingsRequest: _ceilings,
+    requests.StorageRequest: _storage,
+    requests.FlowsRequest: _flows,
     GenerateRequest: _generate,
     BisectRequest: _bisect,
-    AgainRequest: _again,
+    requests.AgainRequest: _again,
     TuneRequest: _tune,
 }

@@ -13,15 +13,7 @@ from app.viewmodels.requests import (
     Report,
     RunRow,
 )
-from app.viewmodels.runs.notebook import (
-    EditRunsRequest,
-    FlowTableRow,
-    KeepFlowsRequest,
-    KernelNotesRequest,
-    ListFlowsRequest,
-    NoteKernelRequest,
-    OpenFlowsRequest,
-)
+from app.viewmodels.runs import notebook
 from profiler.store import Store, ask, open_store, queries, writer
 from profiler.store.flow_tables import delete_flow_tables, flow_table, keep_flow_table, list_flow_tables
 from profiler.store.kernel_notes import kernel_notes, note_kernel
@@ -68,10 +60,10 @@ def list_compilations(request: ListCompilationsRequest, _report: Report) -> tupl
     )  # fmt: skip
 
 
-def list_flows(request: ListFlowsRequest, _report: Report) -> tuple[FlowTableRow, ...]:
+def list_flows(request: notebook.ListFlowsRequest, _report: Report) -> tuple[notebook.FlowTableRow, ...]:
     """The newest tables of flows."""
     return tuple(
-        FlowTableRow(
+        notebook.FlowTableRow(
             row["id"], moment(row["created"]), row["source"], row["target"],
             int(row["cells"] or 0) + int(row["starts"] or 0), int(row["repeats"] or 0),
         )
@@ -79,13 +71,13 @@ def list_flows(request: ListFlowsRequest, _report: Report) -> tuple[FlowTableRow
     )  # fmt: skip
 
 
-def keep_flows(request: KeepFlowsRequest, _report: Report) -> int:
+def keep_flows(request: notebook.KeepFlowsRequest, _report: Report) -> int:
     """Keep a table of flows."""
     with open_store(None) as store:
         return keep_flow_table(store, request.document)
 
 
-def open_flows(request: OpenFlowsRequest, _report: Report) -> dict[str, Any]:
+def open_flows(request: notebook.OpenFlowsRequest, _report: Report) -> dict[str, Any]:
     """A table of flows again."""
     with open_store(None, create=False) as store:
         return flow_table(store, request.number)
@@ -95,7 +87,7 @@ class _OnlyTried(Exception):
     """Ends a transaction that nothing is to come of."""
 
 
-def edit_runs(request: EditRunsRequest, _report: Report) -> str:
+def edit_runs(request: notebook.EditRunsRequest, _report: Report) -> str:
     """Write on runs, or forget them; what was done, in words. Of a trial the database that it would be done in."""
     with open_store(request.database or None, create=False) as store:
         with contextlib.suppress(_OnlyTried), store.transaction():
@@ -106,7 +98,7 @@ def edit_runs(request: EditRunsRequest, _report: Report) -> str:
         return str(store.path)
 
 
-def _edit(store: Store, request: EditRunsRequest) -> str:
+def _edit(store: Store, request: notebook.EditRunsRequest) -> str:
     numbers, text = list(request.numbers), request.text
     named = ", ".join(map(str, numbers))
     match request.what:
@@ -131,12 +123,12 @@ def _edit(store: Store, request: EditRunsRequest) -> str:
             return f"deleted table of flows {named}"
 
 
-def read_kernel_notes(request: KernelNotesRequest, _report: Report) -> dict[str, str]:
+def read_kernel_notes(request: notebook.KernelNotesRequest, _report: Report) -> dict[str, str]:
     """The notes on a source's kernels; none where nothing was kept yet."""
     return ask(lambda store: kernel_notes(store, request.source), {})
 
 
-def write_kernel_note(request: NoteKernelRequest, _report: Report) -> dict[str, str]:
+def write_kernel_note(request: notebook.NoteKernelRequest, _report: Report) -> dict[str, str]:
     """Write a note on a kernel; all the notes there are then."""
     with open_store(None) as store:
         note_kernel(store, request.source, request.kernel, request.text)
@@ -146,10 +138,10 @@ def write_kernel_note(request: NoteKernelRequest, _report: Report) -> dict[str, 
 NOTEBOOK_JOBS: dict[type, Callable[[Any, Report], Any]] = {
     ListRunsRequest: list_runs,
     ListCompilationsRequest: list_compilations,
-    ListFlowsRequest: list_flows,
-    KeepFlowsRequest: keep_flows,
-    OpenFlowsRequest: open_flows,
-    EditRunsRequest: edit_runs,
-    KernelNotesRequest: read_kernel_notes,
-    NoteKernelRequest: write_kernel_note,
+    notebook.ListFlowsRequest: list_flows,
+    notebook.KeepFlowsRequest: keep_flows,
+    notebook.OpenFlowsRequest: open_flows,
+    notebook.EditRunsRequest: edit_runs,
+    notebook.KernelNotesRequest: read_kernel_notes,
+    notebook.NoteKernelRequest: write_kernel_note,
 }

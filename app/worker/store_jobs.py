@@ -6,15 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from app.viewmodels import requests
 from app.viewmodels.compilation import MODEL_STAGES, READ_STAGES, LineText
 from app.viewmodels.report.report_preview import ReportPreview, comparison_preview, run_preview
-from app.viewmodels.requests import (
-    CompareRunsRequest,
-    ExportRequest,
-    Report,
-    ReportRequest,
-    StoredStageRequest,
-)
 from app.viewmodels.runs.past import HistoryRequest, Past
 from app.viewmodels.text.text_document import line_text
 from app.worker.machine_jobs import MACHINE_JOBS
@@ -24,12 +18,12 @@ from compiler.errors import CompilerError, ExecutionError
 from profiler.store import default_path, open_store, queries
 
 
-def answer(request: Any, report: Report) -> Any:
+def answer(request: Any, report: requests.Report) -> Any:
     """The answer to a request that needs no compilation at hand."""
     return _JOBS[type(request)](request, report)
 
 
-def _compare(request: CompareRunsRequest, _report: Report) -> dict[str, Any]:
+def _compare(request: requests.CompareRunsRequest, _report: requests.Report) -> dict[str, Any]:
     from profiler.analysis.compare import compare_compilations, compare_runs
     from profiler.report.document import comparison_document
 
@@ -59,7 +53,7 @@ def stored_stage(
     return line_text(found.text, found.line_nodes)
 
 
-def _history(request: HistoryRequest, _report: Report) -> Past:
+def _history(request: HistoryRequest, _report: requests.Report) -> Past:
     """The history of a source; why there is none is an answer too."""
     from profiler.analysis.history import history
 
@@ -72,7 +66,7 @@ def _history(request: HistoryRequest, _report: Report) -> Past:
             return Past(request.source, request.by, note=error.message)
 
 
-def _export(request: ExportRequest, _report: Report) -> str:
+def _export(request: requests.ExportRequest, _report: requests.Report) -> str:
     from app.files import write_whole
     from profiler.analysis.compare import compare_runs
     from profiler.report.write import export_comparison, export_run
@@ -86,7 +80,7 @@ def _export(request: ExportRequest, _report: Report) -> str:
     return request.path
 
 
-def _preview(request: ReportRequest, _report: Report) -> ReportPreview:
+def _preview(request: requests.ReportRequest, _report: requests.Report) -> ReportPreview:
     """What the report of these runs will say."""
     from profiler.analysis.compare import compare_runs
     from profiler.report.document import comparison_document, run_document
@@ -97,16 +91,16 @@ def _preview(request: ReportRequest, _report: Report) -> ReportPreview:
         return comparison_preview(comparison_document(compare_runs(store, request.runs)), request.runs)
 
 
-def _stage(request: StoredStageRequest, _report: Report) -> LineText:
+def _stage(request: requests.StoredStageRequest, _report: requests.Report) -> LineText:
     return stored_stage(request.compilation, request.stage, request.kernel)
 
 
-_JOBS: dict[type, Callable[[Any, Report], Any]] = {
-    CompareRunsRequest: _compare,
+_JOBS: dict[type, Callable[[Any, requests.Report], Any]] = {
+    requests.CompareRunsRequest: _compare,
     HistoryRequest: _history,
-    StoredStageRequest: _stage,
-    ExportRequest: _export,
-    ReportRequest: _preview,
+    requests.StoredStageRequest: _stage,
+    requests.ExportRequest: _export,
+    requests.ReportRequest: _preview,
     **NOTEBOOK_JOBS,
     **SWEEP_JOBS,
     **MACHINE_JOBS,

@@ -6,6 +6,7 @@ import contextlib
 from dataclasses import replace
 from typing import Any
 
+from app.viewmodels import requests
 from app.viewmodels.compilation import (
     KERNEL_STAGES,
     MODEL_STAGES,
@@ -17,17 +18,6 @@ from app.viewmodels.compilation import (
 )
 from app.viewmodels.frame.patterns import compile_pattern
 from app.viewmodels.frame.weights import Weights, WeightsRequest
-from app.viewmodels.requests import (
-    EditTiming,
-    FindRequest,
-    Hit,
-    KeepRequest,
-    PassesRequest,
-    RunRequest,
-    RunTimes,
-    StageRequest,
-    TimeEditRequest,
-)
 from app.viewmodels.text.finding import hits
 from app.viewmodels.text.kernel_list import KernelListRequest
 from app.viewmodels.text.passes import PassStep, trace_steps
@@ -63,7 +53,7 @@ class StoredSession:
                 )
             self._number = int(self._row["compilation"])
 
-    def records(self) -> tuple[Compilation, RunTimes | None]:
+    def records(self) -> tuple[Compilation, requests.RunTimes | None]:
         """The compilation and the run as the views know them."""
         if not self._run:
             return self._compilation_alone(), None
@@ -117,29 +107,29 @@ class StoredSession:
             made = _compilation(store, self._number, f"compilation {self._number}", {}, calls)
         return replace(made, plan_note="not kept with a compilation; run it to have one")
 
-    def stage(self, request: StageRequest, report: Any = None) -> LineText:
+    def stage(self, request: requests.StageRequest, report: Any = None) -> LineText:
         """The text of a stage, where it was kept."""
         if request.target:
             raise CompilerError("this is a stored run; open its source to see it for another target")
         return stored_stage(self._number, request.stage, request.kernel, self._database, self._readonly)
 
-    def passes(self, request: PassesRequest, report: Any) -> tuple[PassStep, ...]:
+    def passes(self, request: requests.PassesRequest, report: Any) -> tuple[PassStep, ...]:
         """The passes as they were recorded; the IR between them was not kept."""
         with open_store(self._database, create=False, readonly=self._readonly) as store:
             rows = queries.passes(store, self._number)
         return trace_steps(rows, request.kernel)
 
-    def find(self, request: FindRequest, report: Any) -> tuple[Hit, ...]:
+    def find(self, request: requests.FindRequest, report: Any) -> tuple[requests.Hit, ...]:
         """Matches in the stages that were kept."""
         pattern = compile_pattern(request.pattern)
-        found: list[Hit] = []
+        found: list[requests.Hit] = []
         for stage in KERNEL_STAGES if request.kernel else MODEL_STAGES:
             with contextlib.suppress(CompilerError):
-                document = index_text(self.stage(StageRequest(stage, request.kernel)))
+                document = index_text(self.stage(requests.StageRequest(stage, request.kernel)))
                 found += hits(document, pattern, stage, request.kernel, request.most)
         return tuple(found)
 
-    def keep(self, request: KeepRequest, report: Any) -> int:
+    def keep(self, request: requests.KeepRequest, report: Any) -> int:
         """It is in the database already."""
         return self._number
 
@@ -151,11 +141,11 @@ class StoredSession:
         """Not of a stored run: its constants were not kept."""
         raise CompilerError("this is a stored run; open its source to see its weights")
 
-    def time_edit(self, request: TimeEditRequest, report: Any) -> EditTiming:
+    def time_edit(self, request: requests.TimeEditRequest, report: Any) -> requests.EditTiming:
         """A stored run is not run again."""
         raise CompilerError("this is a stored run; open its source to edit and time it")
 
-    def run(self, request: RunRequest, report: Any) -> RunTimes:
+    def run(self, request: requests.RunRequest, report: Any) -> requests.RunTimes:
         """A stored run is not run again: its source may have changed."""
         raise CompilerError("this is a stored run; open its source to run it again")
 

@@ -21,26 +21,7 @@ from compiler.graph.graph import Graph
 from compiler.processes.frames import Message, NotWanted, TimeIsUp, Unreadable, Wait, memory_file
 from compiler.processes.messages import Refusal, remade
 from compiler.processes.supervisor import Child
-from profiler.measure.cpu.answering import (
-    ANSWERS,
-    CALL_WORD,
-    COMPILING,
-    PHASE_WORD,
-    PHASES,
-    PLACES_WORD,
-    PROBING,
-    SAMPLED_BLOCK,
-    SAMPLING,
-    SHARED_BYTES,
-    TIMING,
-    WORDS_PER_PLACE,
-    Answer,
-    Block,
-    Compiled,
-    Measure,
-    Probed,
-    Waiting,
-)
+from profiler.measure.cpu import answering
 from profiler.measure.outcome import Outcome
 from profiler.records import FAILED, INTERRUPTED, MeasuredRun, MeasureRequest, StageRecord
 from profiler.sampled import Sampling
@@ -56,9 +37,9 @@ CANCELLED, TIME_LIMIT = "cancelled", "time limit"
 class _Received:
     """Records as they arrive."""
 
-    compiled: Compiled = field(default_factory=lambda: Compiled(None, ()))
+    compiled: answering.Compiled = field(default_factory=lambda: answering.Compiled(None, ()))
     stages: list[StageRecord] = field(default_factory=list)
-    probed: Probed = field(default_factory=lambda: Probed((), ()))
+    probed: answering.Probed = field(default_factory=lambda: answering.Probed((), ()))
     result: MeasuredRun | None = None
     error: CompilerError | None = None
     sampling: Sampling | None = None
@@ -81,15 +62,19 @@ def measure_once(
     `brief` asks for times only: what is known of the compilation and of each launch is then left out. With `turn`, the
     child times a block of calls whenever it is its turn, and otherwise waits.
     """
-    asked = Measure(request, document_of(graph), tuple(arrays), texts, outputs, brief, turn is not None)
+    asked = answering.Measure(request, document_of(graph), tuple(arrays), texts, outputs, brief, turn is not None)
     wait = Wait(monotonic() + request.time_limit, cancelled)
     received = _Received(sampled=request.sample and not brief)
     with memory_file() as file:
-        file.truncate(SHARED_BYTES)
-        page = mmap.mmap(file.fileno(), SHARED_BYTES)
+        file.truncate(answering.SHARED_BYTES)
+        page = mmap.mmap(file.fileno(), answering.SHARED_BYTES)
         try:
             child = Child(
-                "profiler.measure.cpu.child", ANSWERS, file.fileno(), keep_errors=True, descriptors=[file.fileno()]
+                "profiler.measure.cpu.child",
+                answering.ANSWERS,
+                file.fileno(),
+                keep_errors=True,
+                descriptors=[file.fileno()],
             )
         except OSError as error:
             raise ExecutionError(f"no process to measure in can be started: {error.strerror or error}") from None
@@ -103,7 +88,12 @@ def measure_once(
 
 
 def _receive(
-    child: Child, asked: Measure, received: _Received, wait: Wait, progress: Callable[[str], None], turn: Turn | None
+    child: Child,
+    asked: answering.Measure,
+    received: _Received,
+    wait: Wait,
+    progress: Callable[[str], None],
+    turn: Turn | None,
 ) -> str:
     """Hand the request over and read records until the child is done; why we have to end it, or empty."""
     try:
@@ -111,12 +101,12 @@ def _receive(
             child.channel.send(asked, wait=wait)
         while not received.done:
             message = child.channel.receive(wait)
-            if turn is not None and isinstance(message.value, Waiting):
+            if turn is not None and isinstance(message.value, answering.Waiting):
                 begun = monotonic()
                 more = turn(message.value.clean)
                 if wait.until is not None:  # while others have their turn, its time does not run
                     wait = replace(wait, until=wait.until + monotonic() - begun)
-                child.channel.send(Answer(more), wait=wait)
+                child.channel.send(answering.Answer(more), wait=wait)
             else:
                 _take(received, message, progress)
     except EOFError:
@@ -135,15 +125,15 @@ def _receive(
 def _take(received: _Received, message: Message, progress: Callable[[str], None]) -> None:
     """One record."""
     match message.value:
-        case Compiled() as compiled:
+        case answering.Compiled() as compiled:
             received.compiled = compiled
             progress("compiled")
         case StageRecord() as stage:
             received.stages.append(stage)
-        case Probed() as probed:
+        case answering.Probed() as probed:
             received.probed = probed
-        case Block(number):
-            progress("sampling" if number == SAMPLED_BLOCK else f"block {number + 1}")
+        case answering.Block(number):
+            progress("sampling" if number == answering.SAMPLED_BLOCK else f"block {number + 1}")
         case MeasuredRun() as result:
             received.result = result
         case Sampling() as sampling:
@@ -201,11 +191,11 @@ class _Where:
 
 def _where(words: np.ndarray, calls: Sequence[str]) -> _Where:
     """The phase the child was in, and in a call the kernel that a thread had entered and not left."""
-    number = int(words[PHASE_WORD])
-    phase = PHASES[number] if 0 <= number < len(PHASES) else "doing something unknown"
-    if number not in (PROBING, TIMING, SAMPLING):
-        return _Where(phase, number <= COMPILING, 0, "")
-    steps = words[PLACES_WORD::WORDS_PER_PLACE]
+    number = int(words[answering.PHASE_WORD])
+    phase = answering.PHASES[number] if 0 <= number < len(answering.PHASES) else "doing something unknown"
+    if number not in (answering.PROBING, answering.TIMING, answering.SAMPLING):
+        return _Where(phase, number <= answering.COMPILING, 0, "")
+    steps = words[answering.PLACES_WORD :: answering.WORDS_PER_PLACE]
     # Threads meet between kernels: all that are in one are in the same, unless a kernel wrote over this page.
     inside = [int(step) for step in steps if 0 < step <= len(calls)]
-    return _Where(phase, False, int(words[CALL_WORD]), calls[min(inside) - 1] if inside else "")
+    return _Where(phase, False, int(words[answering.CALL_WORD]), calls[min(inside) - 1] if inside else "")
