@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtGui import QGuiApplication, QPainter, QPixmap
+from PySide6.QtGui import QGuiApplication, QPainter
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
 
@@ -17,11 +17,6 @@ from app.controllers.layouts import LayoutsFeature
 from app.views.frame.command_palette import Offer
 from app.views.frame.workbench import Workbench
 from app.views.parts.file_dialog import path_to_save
-
-
-def picture(widget: QWidget) -> QPixmap:
-    """A view as it is on the screen."""
-    return widget.grab()
 
 
 def save_svg(widget: QWidget, path: str, title: str) -> bool:
@@ -71,14 +66,14 @@ class PicturesFeature(Feature):
         if widget is self._graph.panel:  # all of it, also what is not in sight
             good = self._graph.panel.save_png(path) if path.endswith(".png") else self._graph.panel.save_svg(path)
         else:
-            good = picture(widget).save(path) if path.endswith(".png") else save_svg(widget, path, title)
+            good = widget.grab().save(path) if path.endswith(".png") else save_svg(widget, path, title)
         self._messages.say("info" if good else "error", f"wrote {path}" if good else f"cannot write {path}", "window")
         return good
 
     def copy(self, view: QWidget | None = None) -> None:
         """A view to the clipboard."""
         widget, title = self._meant(view)
-        QGuiApplication.clipboard().setPixmap(picture(widget))
+        QGuiApplication.clipboard().setPixmap(widget.grab())
         self._messages.say("info", f"copied a picture of {title}", "window")
 
     def copy_command(self) -> None:

@@ -19,9 +19,10 @@ def contenders(store: Store, runs: Sequence[int]) -> Iterator[tuple[Contender, C
     """Both sides, for the time of the block: each is measured where its run was made."""
     from app.cluster.places import is_elsewhere
     from app.sweep.places import place_of
-    from profiler.measure.in_turns import stored_place
+    from profiler.store import queries
 
-    names = [stored_place(store, run) for run in runs]
+    rows = [queries.run_row(store, run) for run in runs]
+    names = [str(row["conditions"].get("remote") or row["device"]) for row in rows]  # as a device is asked for
     with ExitStack() as stack:
         places = {name: stack.enter_context(place_of(name)) for name in dict.fromkeys(names)}
         if len({place.device for place in places.values()}) > 1:
@@ -37,11 +38,12 @@ def contenders(store: Store, runs: Sequence[int]) -> Iterator[tuple[Contender, C
 def _contender(store: Store, run: int, name: str, place: Place, by_rounds: bool) -> Contender:
     from app.cluster.places import is_elsewhere
     from app.inputs import graph_sizes, random_inputs
-    from profiler.measure.in_turns import Contender, stored_commit, stored_contender
+    from profiler.measure.in_turns import Contender, stored_contender
+    from profiler.store import queries
 
     request, graph = stored_contender(store, run)
     if is_elsewhere(name) and place.target != request.options.target:
         raise UnavailableError(f"run {run} is compiled for {request.options.target}; {name} is {place.target} now")
     arrays = random_inputs(graph, graph_sizes(graph, request.dims, {}), request.seed, request.libraries)
-    commit = stored_commit(store, run)
+    commit = queries.run_row(store, run)["conditions"].get("commit", "")
     return Contender(request, graph, arrays, commit, place.machine, place.measure_once, by_rounds)

@@ -11,26 +11,9 @@ import os
 import traceback
 from typing import Any
 
+from app.viewmodels import requests
 from app.viewmodels.frame.weights import WeightsRequest
 from app.viewmodels.pieces import cut
-from app.viewmodels.requests import (
-    AgainRequest,
-    CeilingsRequest,
-    CompileRequest,
-    Database,
-    Failure,
-    FindRequest,
-    FlowsRequest,
-    KeepRequest,
-    LayoutRequest,
-    OpenRunRequest,
-    PassesRequest,
-    ReadRequest,
-    Report,
-    RunRequest,
-    StageRequest,
-    TimeEditRequest,
-)
 from app.viewmodels.runs.bisecting import BisectRequest
 from app.viewmodels.runs.serving import GenerateRequest
 from app.viewmodels.runs.tuning import TuneRequest
@@ -68,11 +51,11 @@ def serve(channel: Channel) -> None:
     with contextlib.suppress(EOFError, OSError):
         while True:
             request, job = (found := channel.receive()).value, found.job
-            if isinstance(request, Database):
+            if isinstance(request, requests.Database):
                 _use_database(request)
                 continue
             value = handlers.answer(request, lambda progress, job=job: channel.send(progress, job=job))
-            if isinstance(value, Failure):
+            if isinstance(value, requests.Failure):
                 channel.send(value, job=job)
                 continue
             pieces, rest = cut(value)
@@ -81,7 +64,7 @@ def serve(channel: Channel) -> None:
             channel.send(rest, found.kind, job)
 
 
-def _use_database(database: Database) -> None:
+def _use_database(database: requests.Database) -> None:
     """Ask the database that the window has now; this process may be older than that choice."""
     os.environ[READONLY_VARIABLE] = "1" if database.readonly else ""
     if database.path is None:
@@ -109,7 +92,7 @@ class _Handlers:
         self._session: Any = None
         self._usual = usual
 
-    def answer(self, request: Any, report: Report) -> Any:
+    def answer(self, request: Any, report: requests.Report) -> Any:
         from compiler.errors import CompilerError, UnavailableError
 
         try:
@@ -117,29 +100,31 @@ class _Handlers:
         except CompilerError as error:
             place = error.location
             kind = "unavailable" if isinstance(error, UnavailableError) else "user"
-            return Failure(error.message, str(error), place.file if place else "", place.line if place else 0, kind)
+            return requests.Failure(
+                error.message, str(error), place.file if place else "", place.line if place else 0, kind
+            )
         except MemoryError:
-            return Failure("there is not enough memory for this", traceback.format_exc(), kind="environment")
+            return requests.Failure("there is not enough memory for this", traceback.format_exc(), kind="environment")
         except Exception as error:  # a bug of ours: the window shows it and lives on
-            return Failure(f"{type(error).__name__}: {error}", traceback.format_exc(), kind="bug")
+            return requests.Failure(f"{type(error).__name__}: {error}", traceback.format_exc(), kind="bug")
 
-    def _dispatch(self, request: Any, report: Report) -> Any:
+    def _dispatch(self, request: Any, report: requests.Report) -> Any:
         match request:
-            case LayoutRequest():
+            case requests.LayoutRequest():
                 from app.viewmodels.graph.layout import lay_out
 
                 return lay_out(request)
-            case CompileRequest():
+            case requests.CompileRequest():
                 from app.worker.compile_session import CompileSession
 
                 self._session = CompileSession(request, report)
                 return self._session.records()
-            case ReadRequest():
+            case requests.ReadRequest():
                 from app.worker.compile_session import CompileSession
 
                 self._session = CompileSession(request.compilation, report, reading=True)
                 return request.compilation.source
-            case OpenRunRequest():
+            case requests.OpenRunRequest():
                 from app.worker.stored_session import StoredSession
 
                 self._session = StoredSession(request.run, request.compilation)
@@ -154,15 +139,23 @@ class _Handlers:
             return self._usual.call(lambda: store_jobs.answer(request, report))
         return store_jobs.answer(request, report)
 
-    def _asked(self, request: Any, report: Report) -> Any:
+    def _asked(self, request: Any, report: requests.Report) -> Any:
         return getattr(self._session, _ASKED[type(request)])(request, report)
 
 
-_MEASURING = (RunRequest, TimeEditRequest)
-_TIMING = (TuneRequest, FlowsRequest, CeilingsRequest, GenerateRequest, BisectRequest, AgainRequest)
+_MEASURING = (requests.RunRequest, requests.TimeEditRequest)
+_TIMING = (
+    TuneRequest,
+    requests.FlowsRequest,
+    requests.CeilingsRequest,
+    GenerateRequest,
+    BisectRequest,
+    requests.AgainRequest,
+)
 """Those that need no compilation at hand, and time processes: these must not give way."""
 _ASKED = {
-    StageRequest: "stage", PassesRequest: "passes", FindRequest: "find", KeepRequest: "keep",
-    TimeEditRequest: "time_edit", RunRequest: "run", WeightsRequest: "weights", KernelListRequest: "library_kernels",
+    requests.StageRequest: "stage", requests.PassesRequest: "passes", requests.FindRequest: "find",
+    requests.KeepRequest: "keep", requests.TimeEditRequest: "time_edit", requests.RunRequest: "run",
+    WeightsRequest: "weights", KernelListRequest: "library_kernels",
 }  # fmt: skip
 """What a compilation or a stored run answers, and the method that does."""

@@ -50,17 +50,6 @@ class Contender:
     """Whether its processes can live beside those of the other side."""
 
 
-def stored_commit(store: Store, run: int) -> str:
-    """The commit of the source of a stored run, where it is known."""
-    return queries.run_row(store, run)["conditions"].get("commit", "")
-
-
-def stored_place(store: Store, run: int) -> str:
-    """The device that a stored run was made on, by the name it is asked for: also that of another machine."""
-    row = queries.run_row(store, run)
-    return str(row["conditions"].get("remote") or row["device"])
-
-
 def stored_contender(store: Store, run: int) -> tuple[MeasureRequest, Graph]:
     """What is needed to make a stored run again: its request and its graph."""
     from compiler.importers.mlir_text import parse_graph

@@ -12,22 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler.errors import CompilerError
 from compiler.processes.identity import process_mark
-from profiler.records import (
-    FINISHED,
-    LOST,
-    LOST_TRACED,
-    PASS_COLUMNS,
-    RUNNING,
-    WHOLE,
-    Ceiling,
-    CompilationRecord,
-    Launch,
-    Machine,
-    MeasuredRun,
-    MeasureRequest,
-    StageRecord,
-    request_to_json,
-)
+from profiler import records
 from profiler.store.connection import Store, StoreError, translated
 from profiler.store.sampled import put_sampling
 from profiler.store.samples import pack
@@ -37,7 +22,7 @@ if TYPE_CHECKING:
     from profiler.analysis.statistics import Summary
 
 
-_of_pass = attrgetter(*PASS_COLUMNS)
+_of_pass = attrgetter(*records.PASS_COLUMNS)
 
 
 def _now() -> str:
@@ -51,7 +36,7 @@ def _insert(store: Store, table: str, replace: bool = False, **columns: Any) -> 
     return store.connection.execute(sql, tuple(columns.values())).lastrowid or 0
 
 
-def put_machine(store: Store, machine: Machine) -> int:
+def put_machine(store: Store, machine: records.Machine) -> int:
     """The id of a machine, which is added if it is new."""
     with store.transaction() as connection:
         found = connection.execute("SELECT id FROM machines WHERE fingerprint = ?", (machine.fingerprint,)).fetchone()
@@ -63,7 +48,7 @@ def put_machine(store: Store, machine: Machine) -> int:
         )  # fmt: skip
 
 
-def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -> int:
+def add_compilation(store: Store, record: records.CompilationRecord, machine: records.Machine) -> int:
     """Keep a compilation; its IR follows with `add_stages` where it is wanted."""
     with store.transaction():
         number = _insert(
@@ -72,9 +57,9 @@ def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -
             debug=record.debug, options=json.dumps(dict(record.options)), versions=json.dumps(dict(record.versions)),
             seconds=record.seconds, stats=json.dumps(dict(record.stats)),
         )  # fmt: skip
-        columns = ", ".join(("compilation", "position", *PASS_COLUMNS))
+        columns = ", ".join(("compilation", "position", *records.PASS_COLUMNS))
         store.connection.executemany(
-            f"INSERT INTO passes ({columns}) VALUES (?, ?{', ?' * len(PASS_COLUMNS)})",
+            f"INSERT INTO passes ({columns}) VALUES (?, ?{', ?' * len(records.PASS_COLUMNS)})",
             ((number, at, *_of_pass(each)) for at, each in enumerate(record.passes)),
         )
         for at, kernel in enumerate(record.kernels):
@@ -87,7 +72,7 @@ def add_compilation(store: Store, record: CompilationRecord, machine: Machine) -
     return number
 
 
-def _put_graph(store: Store, record: CompilationRecord) -> int:
+def _put_graph(store: Store, record: records.CompilationRecord) -> int:
     digest = hashlib.sha256(record.graph_text.encode("utf-8", "surrogatepass")).hexdigest()
     found = store.connection.execute("SELECT id FROM graphs WHERE hash = ?", (digest,)).fetchone()
     if found is not None:
@@ -95,7 +80,7 @@ def _put_graph(store: Store, record: CompilationRecord) -> int:
     return _insert(store, "graphs", hash=digest, name=record.graph_name, text=put_text(store, record.graph_text))
 
 
-def add_stages(store: Store, compilation: int, stages: Iterable[StageRecord]) -> None:
+def add_stages(store: Store, compilation: int, stages: Iterable[records.StageRecord]) -> None:
     """Keep the IR of a compilation; texts that are there already are only referred to."""
     with store.transaction():
         for stage in stages:
@@ -107,18 +92,18 @@ def add_stages(store: Store, compilation: int, stages: Iterable[StageRecord]) ->
             )  # fmt: skip
 
 
-def begin_run(store: Store, request: MeasureRequest, machine: Machine) -> int:
+def begin_run(store: Store, request: records.MeasureRequest, machine: records.Machine) -> int:
     """Note that a run has begun; until it is finished or failed it shows as running, or interrupted if we die."""
     with store.transaction():
         return _insert(
-            store, "runs", started=_now(), status=RUNNING, process=process_mark(), source=request.source,
+            store, "runs", started=_now(), status=records.RUNNING, process=process_mark(), source=request.source,
             machine=put_machine(store, machine), device=request.device, threads=request.threads,
-            dims=json.dumps(dict(request.dims)), seed=request.seed, request=request_to_json(request), conditions="{}",
-            memory="{}",
+            dims=json.dumps(dict(request.dims)), seed=request.seed, request=records.request_to_json(request),
+            conditions="{}", memory="{}",
         )  # fmt: skip
 
 
-def finish_run(store: Store, run: int, result: MeasuredRun, compilation: int | None = None) -> None:
+def finish_run(store: Store, run: int, result: records.MeasuredRun, compilation: int | None = None) -> None:
     """Keep what came of a run, good or bad, all at once."""
     whole = _summary(result.samples, result) if result.samples else None
     with store.transaction() as connection:
@@ -135,8 +120,8 @@ def finish_run(store: Store, run: int, result: MeasuredRun, compilation: int | N
         if not changed:
             raise StoreError(f"run {run} is no longer in {store.path}: it was deleted while it ran")
         if result.samples:
-            _add_samples(store, run, WHOLE, result.samples)
-        for position, lost in ((LOST, result.lost), (LOST_TRACED, result.lost_traced)):
+            _add_samples(store, run, records.WHOLE, result.samples)
+        for position, lost in ((records.LOST, result.lost), (records.LOST_TRACED, result.lost_traced)):
             if any(lost):
                 _add_samples(store, run, position, lost)
         for launch in result.launches:
@@ -151,7 +136,7 @@ def finish_run(store: Store, run: int, result: MeasuredRun, compilation: int | N
             put_sampling(store, run, result.sampling)
 
 
-def _summary(samples: Sequence[int], result: MeasuredRun) -> Summary:
+def _summary(samples: Sequence[int], result: records.MeasuredRun) -> Summary:
     from profiler.analysis.statistics import summarise  # it loads NumPy, of which compilations alone need nothing
 
     return summarise(samples, result.blocks, result.processes)
@@ -161,7 +146,7 @@ def _add_samples(store: Store, run: int, position: int, nanoseconds: Sequence[in
     _insert(store, "samples", run=run, position=position, count=len(nanoseconds), data=pack(nanoseconds))
 
 
-def _add_launch(store: Store, run: int, launch: Launch, result: MeasuredRun) -> None:
+def _add_launch(store: Store, run: int, launch: records.Launch, result: records.MeasuredRun) -> None:
     times = _summary(launch.samples, result)
     known = {name: value for name, value in vars(launch).items() if name != "samples"}
     known |= {name: json.dumps(known[name]) for name in ("nodes", "thread_seconds")}
@@ -170,7 +155,7 @@ def _add_launch(store: Store, run: int, launch: Launch, result: MeasuredRun) -> 
     _add_samples(store, run, launch.position, launch.samples)
 
 
-def put_ceiling(store: Store, machine: Machine, ceiling: Ceiling) -> None:
+def put_ceiling(store: Store, machine: records.Machine, ceiling: records.Ceiling) -> None:
     """Keep a measured ceiling of a machine in place of an earlier one."""
     with store.transaction():
         _insert(store, "ceilings", True, machine=put_machine(store, machine), **vars(ceiling), measured=_now())
@@ -264,7 +249,7 @@ def pin_run(store: Store, run: int, pinned: bool = True) -> None:
     with store.transaction() as connection:
         _existing(store, [run])
         row = store.rows("SELECT source, status FROM runs WHERE id = ?", (run,))[0]
-        if pinned and row["status"] != FINISHED:
+        if pinned and row["status"] != records.FINISHED:
             raise StoreError(f"run {run} is {row['status']}; only a finished run can be a baseline")
         if pinned:
             connection.execute("UPDATE runs SET pinned = 0 WHERE source = ? AND pinned", (row["source"],))

@@ -128,7 +128,10 @@ def _work(channel: Channel, shared: _Shared) -> None:
     asked: Measure = channel.receive().value
     request, brief, outputs, turns = asked.request, asked.brief, asked.outputs, asked.turns
     given = list(asked.arrays)
-    _limit_memory(request.memory_limit)
+    if (limit := request.memory_limit) is not None:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     shared.phase(COMPILING)
     model = _compile(asked, channel)
     del asked
@@ -137,13 +140,6 @@ def _work(channel: Channel, shared: _Shared) -> None:
     given.clear()  # what was mapped to get here is given back before anything is measured
     _run(channel, request, model, arrays, shared, keep_outputs=outputs, brief=brief, turns=turns)
     shared.phase(DONE)
-
-
-def _limit_memory(limit: int | None) -> None:
-    if limit is not None:
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def _compile(asked: Measure, channel: Channel) -> Model:

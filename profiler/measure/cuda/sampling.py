@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from time import perf_counter
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 
 from compiler.errors import UnavailableError
 from profiler.counted import CountedLaunch
-from profiler.measure.cuda.counting import count_launches
 from profiler.measure.cuda.device import Device
-from profiler.measure.cuda.driver import call, driver
+from profiler.measure.cuda.driver import CudaError, call, driver
 from profiler.measure.cuda.pc_sampling import PcSampler, Sampled
 from profiler.measure.cuda.program import DeviceProgram
+from profiler.measure.cuda.range_counters import RangeCounters
 from profiler.measure.cuda.resident import Executable, Resident
 from profiler.measure.cuda.timing import rotating_sets
 
@@ -24,6 +24,8 @@ SECONDS = 1.0
 _TURN = 0.05
 """Seconds of calls between two looks at what was found."""
 _WARM, _STRETCH, _MOST = 3, 20, 20_000
+_BEFORE = 2
+"""Calls before one that is counted: the caches then hold what a call leaves behind, not what the upload did."""
 
 
 def sample_program(
@@ -85,3 +87,28 @@ def _calls(resident: Resident, least: int, seconds: float) -> list[float]:
         resident.synchronize()
         taken.append((perf_counter() - start) / _STRETCH)
     return taken
+
+
+def count_launches(resident: Resident, others: Sequence[Resident] = ()) -> tuple[tuple[CountedLaunch, ...], str]:
+    """The counters of each launch, or a sentence that says why there are none.
+
+    `others` are copies of the program on buffers of their own: they are called before each counted call, so that it
+    finds the caches as timed calls do.
+    """
+    steps = [(at, step.kernel) for at, step in enumerate(resident.program.steps) if all(step.blocks)]
+
+    def before() -> None:
+        for other in (*others, *([] if others else [resident] * _BEFORE)):
+            other.launch()
+            other.synchronize()
+
+    try:
+        with closing(RangeCounters(int(call(driver().cuCtxGetCurrent)), resident.device.index)) as counters:
+            found = counters.count(
+                [lambda start=start: call(start[0], *start[1]) for _, start in resident.starts],
+                synchronize=resident.synchronize,
+                before=before,
+            )
+    except (UnavailableError, CudaError) as error:
+        return (), str(error)
+    return tuple(CountedLaunch(at, kernel, **values) for (at, kernel), values in zip(steps, found, strict=True)), ""

@@ -29,17 +29,11 @@ class LinedKernel:
     llvm: str
     unit: CompiledUnit
 
-    def text(self, stage: str) -> str:
-        """The listing of `llvm`, `llvm-opt` or `asm`."""
-        return {"llvm": lambda: self.llvm, "llvm-opt": lambda: self.unit.llvm_opt, "asm": lambda: self.unit.asm}[
-            stage
-        ]()
-
     def places(self, stage: str) -> tuple[str, list[Written]]:
         """A stage's text, and the place in the kernel language of each of its lines."""
         if stage in ("kgen", "kernel"):
             return self.kernel.places(stage)
-        text = self.text(stage)
+        text = self.llvm if stage == "llvm" else self.unit.llvm_opt if stage == "llvm-opt" else self.unit.asm
         return text, line_places(text, stage)
 
 
