@@ -47,13 +47,9 @@ def _record(each: CellOutcome) -> str:
 
 def sweep_csv(found: Sequence[CellOutcome]) -> str:
     """A row for each cell."""
-    rows = [_flat(each) for each in found]
+    rows = [each.document() for each in found]
+    rows = [row | {"dims": " ".join(f"{k}={v}" for k, v in row["dims"].items())} for row in rows]
     return csv_of(list(rows[0]), rows)
-
-
-def _flat(each: CellOutcome) -> dict[str, Any]:
-    row = each.document()
-    return row | {"dims": " ".join(f"{k}={v}" for k, v in row["dims"].items())}
 
 
 def sweep_document(name: str, found: Sequence[CellOutcome]) -> dict[str, Any]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from app.generate.generation import generate
-from app.generate.keeping import begin_generation, keep_generation
 from app.viewmodels.requests import Report
 from app.viewmodels.runs.serving import GenerateProgress, GenerateRequest, Served
 
 
 def generate_text(request: GenerateRequest, report: Report) -> tuple[Served, ...]:
     """What each flow made. Text is told as it becomes certain."""
+    from app.generate.generation import generate
+    from app.generate.keeping import begin_generation, keep_generation
+
     served = []
     for flow in request.flows:
         asked = replace(request.asked, options=replace(request.asked.options, flow=flow))

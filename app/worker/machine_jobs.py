@@ -8,9 +8,13 @@ from typing import Any
 from app.cluster.places import is_elsewhere
 from app.viewmodels import requests
 from app.viewmodels.frame.devices import DeviceRow
-from app.viewmodels.runs.bisecting import Bisected, BisectRequest
-from app.viewmodels.runs.serving import GenerateRequest, Served
-from app.viewmodels.runs.tuning import TuneRequest, TuneTold
+from app.viewmodels.runs.bisecting import BisectRequest
+from app.viewmodels.runs.serving import GenerateRequest
+from app.viewmodels.runs.tuning import TuneRequest
+from app.worker.bisecting import bisect_runs
+from app.worker.generating import generate_text
+from app.worker.remote_jobs import ceilings_there, reached
+from app.worker.tuning import tune_source
 from compiler.errors import CompilerError, UnavailableError
 
 
@@ -37,12 +41,6 @@ def devices() -> tuple[DeviceRow, ...]:
     return tuple(rows)
 
 
-def _reached(request: requests.RemoteDeviceRequest, _report: requests.Report) -> DeviceRow:
-    from app.worker.remote_jobs import reached
-
-    return reached(request.place)
-
-
 def _ceilings(request: requests.CeilingsRequest, report: requests.Report) -> requests.CeilingsTold:
     from profiler.measure.ceilings.measured import ceiling_threads, measured_ceilings, stored_ceilings
     from profiler.measure.machine import machine_with
@@ -50,8 +48,6 @@ def _ceilings(request: requests.CeilingsRequest, report: requests.Report) -> req
 
     device = request.device
     if is_elsewhere(device):
-        from app.worker.remote_jobs import ceilings_there
-
         return ceilings_there(device, request.measure, report)
     if not request.measure:
         threads = ceiling_threads(device, None)
@@ -109,18 +105,6 @@ def _flows(request: requests.FlowsRequest, report: requests.Report) -> tuple[str
     return machine
 
 
-def _generate(request: GenerateRequest, report: requests.Report) -> tuple[Served, ...]:
-    from app.worker.generating import generate_text
-
-    return generate_text(request, report)
-
-
-def _bisect(request: BisectRequest, report: requests.Report) -> Bisected:
-    from app.worker.bisecting import bisect_runs
-
-    return bisect_runs(request, report)
-
-
 def _again(request: requests.AgainRequest, report: requests.Report) -> tuple[int, int]:
     from app.stored.again import contenders
     from profiler.measure.in_turns import run_in_turns
@@ -137,20 +121,14 @@ def _again(request: requests.AgainRequest, report: requests.Report) -> tuple[int
         return run_in_turns(store, sides, request.pairs, progress=told)
 
 
-def _tune(request: TuneRequest, report: requests.Report) -> TuneTold:
-    from app.worker.tuning import tune_source
-
-    return tune_source(request, report)
-
-
 MACHINE_JOBS: dict[type, Callable[[Any, requests.Report], Any]] = {
     requests.DevicesRequest: lambda _request, _report: devices(),
-    requests.RemoteDeviceRequest: _reached,
+    requests.RemoteDeviceRequest: reached,
     requests.CeilingsRequest: _ceilings,
     requests.StorageRequest: _storage,
     requests.FlowsRequest: _flows,
-    GenerateRequest: _generate,
-    BisectRequest: _bisect,
+    GenerateRequest: generate_text,
+    BisectRequest: bisect_runs,
     requests.AgainRequest: _again,
-    TuneRequest: _tune,
+    TuneRequest: tune_source,
 }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 from app.viewmodels import requests
 from app.viewmodels.compilation import (
@@ -17,22 +18,26 @@ from app.viewmodels.compilation import (
     MemoryBlock,
 )
 from app.viewmodels.frame.patterns import compile_pattern
-from app.viewmodels.frame.weights import Weights, WeightsRequest
 from app.viewmodels.text.finding import hits
-from app.viewmodels.text.kernel_list import KernelListRequest
 from app.viewmodels.text.passes import PassStep, trace_steps
 from app.viewmodels.text.text_document import index_text
 from app.worker.extract import graph_nodes, placed
 from app.worker.measuring import roofs, run_times
 from app.worker.store_jobs import stored_stage
 from compiler.errors import CompilerError
-from compiler.language.kernel import KernelEntry
 from compiler.options import CompileOptions
 from profiler.records import FINISHED, WHOLE
 from profiler.store import Store, default_path, is_visited, open_store, queries
 from profiler.store.finished import finished_samples
 from profiler.store.sampled import sampling
 from profiler.tuning.records import choice_words
+
+
+def _refused(what: str) -> Callable[[Any, Any, Any], NoReturn]:
+    def refuse(_session: Any, _request: Any, _report: Any) -> NoReturn:
+        raise CompilerError(f"this is a stored run; open its source to {what}")
+
+    return refuse
 
 
 class StoredSession:
@@ -133,21 +138,11 @@ class StoredSession:
         """It is in the database already."""
         return self._number
 
-    def library_kernels(self, request: KernelListRequest, report: Any) -> tuple[KernelEntry, ...]:
-        """Not of a stored run: the library may be another one by now."""
-        raise CompilerError("this is a stored run; open its source to see the kernels its ops can use")
-
-    def weights(self, request: WeightsRequest, report: Any) -> Weights:
-        """Not of a stored run: its constants were not kept."""
-        raise CompilerError("this is a stored run; open its source to see its weights")
-
-    def time_edit(self, request: requests.TimeEditRequest, report: Any) -> requests.EditTiming:
-        """A stored run is not run again."""
-        raise CompilerError("this is a stored run; open its source to edit and time it")
-
-    def run(self, request: requests.RunRequest, report: Any) -> requests.RunTimes:
-        """A stored run is not run again: its source may have changed."""
-        raise CompilerError("this is a stored run; open its source to run it again")
+    # Not of a stored run: its source and the kernel library may be others by now, and its constants were not kept.
+    library_kernels = _refused("see the kernels its ops can use")
+    weights = _refused("see its weights")
+    time_edit = _refused("edit and time it")
+    run = _refused("run it again")
 
 
 def _compilation(
