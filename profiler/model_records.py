@@ -23,7 +23,7 @@ from profiler.records import CompilationRecord, CompiledKernel, Decision, Launch
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
-    from compiler.model import Kernel, Model
+    from compiler.model import Model
     from compiler.passes.fusion.records import KernelCall
 
 
@@ -98,14 +98,14 @@ def find_out(model: Model, request: MeasureRequest) -> None:
 
 
 def kernel_keys(model: Model) -> dict[str, str]:
-    """The key of each kernel, by name."""
-    return _known(model, "keys", lambda: {kernel.name: kernel_key(kernel) for kernel in model.kernels})
+    """A hash of what each kernel computes, by its name: its graph ops, how they are connected, its types. Not its name
+    or source."""
 
+    def hashed() -> dict[str, str]:
+        described = {kernel.name: _description(kernel.calls[0]) for kernel in model.kernels}
+        return {name: hashlib.sha256(words.encode()).hexdigest()[:16] for name, words in described.items()}
 
-def kernel_key(kernel: Kernel) -> str:
-    """A hash of what a kernel computes: its graph ops, how they are connected, its types. Not its name or source."""
-    call = kernel.calls[0]
-    return hashlib.sha256(_description(call).encode()).hexdigest()[:16]
+    return _known(model, "keys", hashed)
 
 
 def _description(call: KernelCall) -> str:

@@ -85,7 +85,7 @@ class BisectFeature(Feature):
         for key, text in zip(keys, (found.before, found.after), strict=True):
             self._texts.give(key, text)
         labels = f"{found.kernel} before {found.name}", f"{found.kernel} after {found.name}"
-        self._comparison.show_texts(keys[0], keys[1], labels)
+        self._comparison.pair.open(keys[0], keys[1], labels)
 
     def _forget(self) -> None:
         if self._known is None:

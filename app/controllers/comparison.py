@@ -30,7 +30,7 @@ class ComparisonFeature(Feature):
         state = self._state
         self.view = CompareView(self._look, state.selection)
         self.bars = {"compare": self.view.bar}
-        self._pair = _Pair(workbench, self)
+        self.pair = Pair(workbench, self)
         self._elsewhere: ComparisonView | None = None  # of a database that was left
         self.docks = (Dock("compare", "Compare", self.view, 90),)
         self.commands = (
@@ -43,10 +43,10 @@ class ComparisonFeature(Feature):
         records.ended.connect(lambda _: self._ended())
         self.view.again_wanted.connect(self.measure_again)
         self.view.pair_wanted.connect(self._show_pair)
-        self.view.ended.connect(self._pair.end)
+        self.view.ended.connect(self.pair.end)
         records.compared.connect(lambda document: state.set_comparison(comparison_view(document)))
         state.compared.connect(self._compared)
-        state.compiled.connect(lambda _: self._pair.end())
+        state.compiled.connect(lambda _: self.pair.end())
         records.moved.connect(self._left)
 
     def compare_with_previous(self) -> None:
@@ -100,13 +100,9 @@ class ComparisonFeature(Feature):
         self._again = False
         self.view.again.setEnabled(True)
 
-    def show_texts(self, first: TextKey, last: TextKey, labels: tuple[str, str]) -> None:
-        """Two texts in two panes, as the sides of a comparison are shown."""
-        self._pair.open(first, last, labels)
-
     def _compared(self, comparison: ComparisonView) -> None:
         self._messages.clear("compare")
-        self._pair.again = True
+        self.pair.again = True
         self._docks.show("compare")
         next_turn(self, lambda: self._show(comparison))  # to bring it to the front and to fill it are felt together
 
@@ -117,19 +113,19 @@ class ComparisonFeature(Feature):
     def _left(self) -> None:
         """Another database is open: what it has under the same numbers is something else."""
         self._elsewhere = self._state.comparison
-        self._pair.end()
+        self.pair.end()
 
     def _show_pair(self, row: KernelVerdict, stage: str) -> None:
         comparison = self._state.comparison
         if comparison is not None and comparison is self._elsewhere:
             words = "this comparison is of the database that was open before: compare again to see its texts"
             self._messages.say("info", words, "compare")
-        elif comparison is not None and not self._pair.show(comparison, row, stage):
+        elif comparison is not None and not self.pair.show(comparison, row, stage):
             words = f"{row.name}: the IR of both sides was not kept, so there is nothing to lay side by side"
             self._messages.say("info", words, "compare")
 
 
-class _Pair(QObject):
+class Pair(QObject):
     """Shows the first and the last side of a comparison; the panes are a pair until either shows something else."""
 
     def __init__(self, workbench: Workbench, parent: QObject) -> None:

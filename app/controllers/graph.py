@@ -64,7 +64,7 @@ class GraphFeature(Feature):
                 "Fold by &modules",
                 "&Graph",
                 26,
-                self._toggle_modules,
+                lambda: self.panel.fold_by("layers" if self.model.folds.by_module else "modules"),
                 ticked=lambda: self.model.folds.by_module,
             ),
             Command("graph_minimap", "Show the &minimap", "&Graph", 32, self.toggle_map, ticked=lambda: view.show_map),
@@ -103,9 +103,6 @@ class GraphFeature(Feature):
         self.model.set_compilation(compilation)
         self.panel.title.setText(compilation.name)
         self.panel.show_folding()
-
-    def _toggle_modules(self) -> None:
-        self.panel.fold_by("layers" if self.model.folds.by_module else "modules")
 
     def _ran(self) -> None:
         if (run := self._state.run) is not None:

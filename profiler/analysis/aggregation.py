@@ -96,7 +96,8 @@ def _names(launches: Sequence[Mapping[str, Any]], by: str) -> list[str]:
     if by == "layer":
         return _layer_names(launches)
     if by == "op":
-        return [op_of(launch) for launch in launches]
+        # The op that a launch does, fused ones in a row: what its kernel is named after, without its number.
+        return [re.sub(r"_\d+$", "", launch["kernel"]) for launch in launches]
     return [f"{launch['position']} {launch['kernel']}" for launch in launches]
 
 
@@ -104,11 +105,6 @@ def _kernel_names(launches: Sequence[Mapping[str, Any]]) -> list[str]:
     """Launches that compute the same bear the name of the first of them."""
     first: dict[str, str] = {}
     return [first.setdefault(launch.get("key") or launch["kernel"], launch["kernel"]) for launch in launches]
-
-
-def op_of(launch: Mapping[str, Any]) -> str:
-    """The op that a launch does, fused ones in a row: what its kernel is named after, without its number."""
-    return re.sub(r"_\d+$", "", launch["kernel"])
 
 
 def _layer_names(launches: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -36,7 +36,7 @@ def compared(qtbot, compiled, database, monkeypatch):
     qtbot.waitUntil(lambda: compiled.state.comparison is not before, timeout=30_000)
     qtbot.waitUntil(lambda: compiled.comparison.view.comparison is compiled.state.comparison)  # filled a turn later
     yield compiled
-    compiled.comparison._pair.end()
+    compiled.comparison.pair.end()
     compiled.records.forget()
 
 

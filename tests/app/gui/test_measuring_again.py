@@ -33,7 +33,7 @@ def compared(qtbot, compiled, two_runs, tmp_path, monkeypatch):
     monkeypatch.setattr(compiled.comparison, "pairs", 2)
     yield compiled
     compiled.records.cancel()
-    compiled.comparison._pair.end()
+    compiled.comparison.pair.end()
     compiled.records.forget()
 
 
