@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.cli.options import (
-    Finite,
-    flow_option,
-    json_option,
-    level_option,
-    library_option,
-    source_argument,
-    store_option,
-    target_option,
-)
+from app.cli import options as shared
 from app.cli.output import print_json, say
 from app.cli.progress import progress_line
 from app.errors import TERMINATED
@@ -59,7 +50,7 @@ def local(workers: int | None, port: int) -> None:
 
 @command.command("status")
 @click.argument("scheduler", metavar="tcp://HOST:PORT")
-@json_option
+@shared.json_option
 def status(scheduler: str, as_json: bool) -> None:
     """Say who works for a scheduler: each worker's machine, processor and cards."""
     from app.cluster.joining import joined
@@ -87,8 +78,8 @@ def _machine(worker: Worker) -> tuple[str, str, str, str]:
 @command.command("ceilings")
 @click.argument("device", metavar="tcp://HOST:PORT/DEVICE")
 @click.option("--threads", type=click.IntRange(1, 1024), metavar="N", help="CPU threads; all usable cores by default.")
-@store_option
-@json_option
+@shared.store_option
+@shared.json_option
 def ceilings(device: str, threads: int | None, db: str | None, as_json: bool) -> None:
     """Measure what a worker's device can do, and keep it with the worker's machine, for the rooflines of runs there."""
     from app.cluster.devices import remote_device
@@ -109,19 +100,19 @@ def ceilings(device: str, threads: int | None, db: str | None, as_json: bool) ->
 
 
 @command.command("plan")
-@source_argument
-@target_option
-@flow_option
-@level_option
-@library_option
-@click.option("--latency", default=0.5, type=Finite(0, 10_000), metavar="MS", show_default=True,
+@shared.source_argument
+@shared.target_option
+@shared.flow_option
+@shared.level_option
+@shared.library_option
+@click.option("--latency", default=0.5, type=shared.Finite(0, 10_000), metavar="MS", show_default=True,
               help="Milliseconds that a message takes.")  # fmt: skip
-@click.option("--bandwidth", default=1000.0, type=Finite(0.001, 1e6), metavar="MBIT", show_default=True,
+@click.option("--bandwidth", default=1000.0, type=shared.Finite(0.001, 1e6), metavar="MBIT", show_default=True,
               help="Megabits a second of each worker's line.")  # fmt: skip
 @click.option("--cores", type=click.IntRange(1, 100_000), metavar="N",
               help="Cores that all workers share; by default each has one of its own.")  # fmt: skip
 @click.option("--measure", "counts", metavar="1,2,4", help="Also measure with so many workers on this machine.")
-@json_option
+@shared.json_option
 def plan(
     src: str, target: str, flow: str, opt_level: int, libraries: tuple[Path, ...], latency: float, bandwidth: float,
     cores: int | None, counts: str | None, as_json: bool,

@@ -14,20 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli.options import (
-    db_option,
-    debug_option,
-    flow_option,
-    graph_option,
-    json_option,
-    level_option,
-    library_option,
-    plain_option,
-    scheduler_option,
-    source_argument,
-    target_option,
-    tuned_option,
-)
+from app.cli import options as shared
 from app.cli.output import note_refused_cache, print_json, say, write_out
 from app.cli.progress import Step, by_number, progress_line
 from app.cli.terminal import is_terminal
@@ -47,12 +34,12 @@ _PAUSE = 0.1  # seconds between two lines of progress: a kernel has many passes,
 
 
 @click.command("compile")
-@source_argument
-@graph_option
-@target_option
-@flow_option
-@level_option
-@debug_option
+@shared.source_argument
+@shared.graph_option
+@shared.target_option
+@shared.flow_option
+@shared.level_option
+@shared.debug_option
 @click.option("--emit", type=click.Choice(EMITTED), help="Print this instead of the summary.")
 @click.option("--kernel", metavar="K", help="Only this kernel, with --emit.")
 @click.option("-o", "out", type=click.Path(), metavar="OUT",
@@ -60,15 +47,15 @@ _PAUSE = 0.1  # seconds between two lines of progress: a kernel has many passes,
 @click.option("--weights", type=click.Choice(("inline", "reference")), default="inline", show_default=True,
               help="In FILE.kgx: weights copied, or only where they lie.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.")
-@scheduler_option
+@shared.scheduler_option
 @click.option("--no-cache", is_flag=True, help="Compile everything anew.")
 @click.option("--repeat", type=click.IntRange(2, 1000), metavar="N",
               help="Compile N times in new processes, each with an empty cache, and say how long.")  # fmt: skip
-@plain_option
-@tuned_option
-@library_option
-@db_option
-@json_option
+@shared.plain_option
+@shared.tuned_option
+@shared.library_option
+@shared.db_option
+@shared.json_option
 def command(
     src: str,
     graph: str | None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from app.cli import options
+from app.cli import options as shared
 from app.cli.output import print_json, say, write_out
 from app.cli.progress import by_number, progress_line
 from app.errors import INTERRUPTED
@@ -44,9 +44,9 @@ class Listed(click.ParamType):
 
 
 @click.command("flows")
-@options.source_argument
-@options.graph_option
-@options.target_option
+@shared.source_argument
+@shared.graph_option
+@shared.target_option
 @click.option("-O", "levels", default="3", type=Listed(*map(str, OPT_LEVELS)), metavar="2,3", show_default=True)
 @click.option(
     "--debug",
@@ -61,11 +61,11 @@ class Listed(click.ParamType):
 )
 @click.option("--repeat", default=3, type=click.IntRange(1, 1000), metavar="N", show_default=True)
 @click.option("--start-up/--no-start-up", default=True, help="Also the time to the first result (CPU only).")
-@options.library_option
-@options.scheduler_option
+@shared.library_option
+@shared.scheduler_option
 @click.option("--format", "form", default="text", type=click.Choice(FORMATS), show_default=True)
-@options.out_option
-@options.json_option
+@shared.out_option
+@shared.json_option
 @click.pass_context
 def command(
     ctx: click.Context,

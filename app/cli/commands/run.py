@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from app.cli import completing, options
+from app.cli import completing
+from app.cli import options as shared
 from app.cli.keeping import begin_run, keep_run
 from app.cli.output import complain, note_refused_cache, print_json, say
 from app.cli.progress import by_parts, progress_line
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
 
 @click.command("run")
-@options.source_argument
-@options.graph_option
+@shared.source_argument
+@shared.graph_option
 @click.option(
     "--device",
     default="cpu",
@@ -46,23 +47,23 @@ if TYPE_CHECKING:
     metavar="N",
     help="Time exactly N calls, not until the median is known.",
 )
-@click.option("--dim", "dims", multiple=True, type=options.Dims(), help="The size of a symbolic dim; repeat for more.")
+@click.option("--dim", "dims", multiple=True, type=shared.Dims(), help="The size of a symbolic dim; repeat for more.")
 @click.option("--seed", default=0, type=click.IntRange(0, 2**63 - 1), metavar="S", show_default=True)
 @click.option("--check", is_flag=True, help="Compare with the NumPy reference; a difference exits with 5.")
 @click.option("--stages", is_flag=True, help="Check unfused, fused -O0 and fused -O3 too, node by node.")
-@options.plain_option
-@options.tuned_option
-@options.library_option
-@options.flow_option
-@options.level_option
-@options.debug_option
-@click.option("--width", default=1.0, type=options.Finite(0.01, 100), metavar="PERCENT", show_default=True,
+@shared.plain_option
+@shared.tuned_option
+@shared.library_option
+@shared.flow_option
+@shared.level_option
+@shared.debug_option
+@click.option("--width", default=1.0, type=shared.Finite(0.01, 100), metavar="PERCENT", show_default=True,
               help="Stop when the median is known to plus or minus this much.")  # fmt: skip
-@click.option("--budget", default=2.0, type=options.Finite(0.01, 3600), metavar="S", show_default=True,
+@click.option("--budget", default=2.0, type=shared.Finite(0.01, 3600), metavar="S", show_default=True,
               help="Seconds to spend on timing at most.")  # fmt: skip
 @click.option("--processes", default=5, type=click.IntRange(1, 1000), metavar="N", show_default=True,
               help="Share the timing between N new processes: each may run a little faster or slower.")  # fmt: skip
-@click.option("--time-limit", default=120.0, type=options.Finite(0.1), metavar="S", show_default=True,
+@click.option("--time-limit", default=120.0, type=shared.Finite(0.1), metavar="S", show_default=True,
               help="End a run that takes longer.")  # fmt: skip
 @click.option("--pin/--no-pin", default=None, help="Give each thread a processor of its own, or leave that to the "
               "system; by default where there is a thread for every processor.")  # fmt: skip
@@ -72,8 +73,8 @@ if TYPE_CHECKING:
 @click.option("--tag", metavar="TAG", help="Put a tag on the run.", shell_complete=completing.tags)
 @click.option("--note", metavar="TEXT", help="Write a note on the run.")
 @click.option("--no-db", is_flag=True, help="Keep no record.")
-@click.option("--db", type=options.Database(), metavar="DB", help="Keep the record, with all IR, in this database.")
-@options.json_option
+@click.option("--db", type=shared.Database(), metavar="DB", help="Keep the record, with all IR, in this database.")
+@shared.json_option
 def command(
     src: str, graph: str | None, device: str, threads: int | None, repeat: int | None,
     dims: tuple[tuple[str, int], ...], seed: int, check: bool, stages: bool, flow: str, opt_level: int, debug: str,
@@ -105,7 +106,7 @@ def command(
     src = with_graph(src, graph)
     source = load_source(src)
     source = replace(source, library_paths=(*source.library_paths, *libraries))
-    sizes = graph_sizes(source.graph, source.dims, options.sizes_of(dims))
+    sizes = graph_sizes(source.graph, source.dims, shared.sizes_of(dims))
     target = there.target if there is not None else device_target(index)
     if source.options is not None and source.options.target != target and (there is not None or index is not None):
         raise UnavailableError(
