@@ -102,11 +102,6 @@ class Row:
         middle = self.median(what)
         return (max(values) - min(values)) / middle if middle and len(values) > 1 else None
 
-    @property
-    def kernels(self) -> int:
-        """How many kernels were compiled."""
-        return self.samples[0].told.kernels
-
     def document(self) -> dict[str, Any]:
         """As plain data."""
         elapsed = self.median(lambda s: s.elapsed)

@@ -33,7 +33,7 @@ def document(measured: Measured, machine: str, cores: int, disturbed: Container[
     return {
         "source": request.source,
         "target": request.options.target,
-        "kernels": max((row.kernels for row in measured.rows), default=None),
+        "kernels": max((row.samples[0].told.kernels for row in measured.rows), default=None),
         "machine": machine,
         "cores": cores,
         "jobs": request.options.jobs or cores,

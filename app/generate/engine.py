@@ -55,7 +55,9 @@ class Engine:
     def cache(self, room: int) -> ProcessorCache | DeviceCache:
         """Keys and values of so many positions, none yet, where the model runs; each call of it adds its own."""
         if self._on_device is not None:
-            return self._on_device.cache(self.checkpoint.config, room)
+            from app.generate.on_device import DeviceCache
+
+            return DeviceCache(self._on_device, self.checkpoint.config, room)
         return ProcessorCache(self.prefill, self.decode, self.checkpoint.config, room, self._threads)
 
     def generate(self, prompt: Sequence[int], most: int, sampling: Sampling) -> Iterator[tuple[int, int]]:

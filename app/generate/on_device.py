@@ -23,10 +23,6 @@ class DeviceModels:
         self.prefill.load({TOKENS: 1})  # now, so that the first token does not wait for it
         self.decode.load({PAST: 1})
 
-    def cache(self, config: LlamaConfig, room: int) -> DeviceCache:
-        """An empty cache for so many positions."""
-        return DeviceCache(self, config, room)
-
 
 class DeviceCache:
     """One pair of arrays a layer on the device, for `room` positions."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ from profiler.tuning.records import Chosen, Tunable
 
 if TYPE_CHECKING:
     from compiler.language.kernel import Choice
-    from compiler.language.library import Library
     from compiler.model import Model
 
 
@@ -29,11 +28,6 @@ def tunables(model: Model) -> list[Tunable]:
             defaults = tuple((choice.name, choice.default) for choice in choices)
             found.append(Tunable(kernel.name, problem_of(kernel.fused, model.target), defaults))
     return found
-
-
-def digests(library: Library, names: Iterable[str]) -> dict[str, str]:
-    """The state of some definitions of a library."""
-    return {name: definition_digest(library, name, False) for name in sorted(names)}
 
 
 class Variations:
@@ -67,7 +61,7 @@ class Variations:
     def definitions(self, tunable: Tunable, chosen: Chosen) -> Mapping[str, str]:
         """What a kernel depends on in the library, as it is by itself and as it was chosen."""
         used = set(self._elaborated(tunable, ())[0]) | set(self._elaborated(tunable, chosen)[0])
-        return digests(self._model.library, used)
+        return {name: definition_digest(self._model.library, name, False) for name in sorted(used)}
 
     def _elaborate(self, tunable: Tunable, chosen: Chosen) -> tuple[frozenset[str], Sequence[Choice], str]:
         from compiler.dialects.printing import print_with_places

@@ -38,7 +38,6 @@ class Function:
     registers: int
     shared_bytes: int
     local_bytes: int
-    max_threads: int
 
 
 @dataclass(frozen=True)
@@ -150,13 +149,12 @@ def _function(module: Any, name: str) -> Function:
     api = driver()
     handle = call(api.cuModuleGetFunction, module, name.encode())
     kinds = api.CUfunction_attribute
-    registers, shared, local, threads = (
+    registers, shared, local = (
         call(api.cuFuncGetAttribute, kind, handle)
         for kind in (
             kinds.CU_FUNC_ATTRIBUTE_NUM_REGS,
             kinds.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES,
             kinds.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES,
-            kinds.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
         )
     )
-    return Function(name, handle, registers, shared, local, threads)
+    return Function(name, handle, registers, shared, local)

@@ -15,7 +15,7 @@ import numpy as np
 
 from compiler.errors import ExecutionError
 from compiler.graph.dims import Dim, evaluate
-from compiler.graph.dtypes import dtype_info, numpy_dtype
+from compiler.graph.dtypes import dtype_info
 from compiler.language.kernel import Launch
 from compiler.program.memory_plan import plan
 
@@ -44,10 +44,6 @@ class Slot:
     def bytes(self) -> int:
         """Its size."""
         return prod(self.shape) * dtype_info(self.dtype).bytes
-
-    def empty(self) -> np.ndarray:
-        """A host array that fits it."""
-        return np.empty(self.shape, numpy_dtype(self.dtype))
 
 
 @dataclass(frozen=True)

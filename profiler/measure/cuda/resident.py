@@ -246,7 +246,7 @@ class Resident:
 
     def _fetch(self, number: int) -> np.ndarray:
         slot = self.program.slots[number]
-        array = slot.empty()
+        array = np.empty(slot.shape, numpy_dtype(slot.dtype))
         self.device.transfers.to_host(array, self.pointers[number], slot.name, self.stream)
         return array
 
