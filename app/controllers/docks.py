@@ -7,13 +7,7 @@ import json
 from dataclasses import dataclass
 
 from PySide6.QtCore import QByteArray, QSize, Qt
-from PySide6.QtWidgets import (
-    QDockWidget,
-    QInputDialog,
-    QStackedWidget,
-    QTabWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QDockWidget, QInputDialog, QStackedWidget, QTabWidget, QWidget
 
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.settings import LAST_SESSION, Settings

@@ -9,14 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from app.viewmodels.compilation import (
-    CallRecord,
-    Decision,
-    KernelRecord,
-    MemoryBlock,
-    NodeRecord,
-    Nodes,
-)
+from app.viewmodels.compilation import CallRecord, Decision, KernelRecord, MemoryBlock, NodeRecord, Nodes
 from app.worker.launch_facts import launch_lines
 from compiler.artifact.stored_model import large_constants
 from compiler.graph.dims import evaluate

@@ -6,13 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from app.viewmodels.requests import (
-    CompilationRow,
-    ListCompilationsRequest,
-    ListRunsRequest,
-    Report,
-    RunRow,
-)
+from app.viewmodels.requests import CompilationRow, ListCompilationsRequest, ListRunsRequest, Report, RunRow
 from app.viewmodels.runs import notebook
 from profiler.store import Store, ask, open_store, queries, writer
 from profiler.store.flow_tables import delete_flow_tables, flow_table, keep_flow_table, list_flow_tables

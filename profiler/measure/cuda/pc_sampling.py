@@ -8,18 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterator
-from ctypes import (
-    POINTER,
-    Structure,
-    addressof,
-    c_char_p,
-    c_int,
-    c_size_t,
-    c_uint8,
-    c_uint32,
-    c_uint64,
-    c_void_p,
-)
+from ctypes import POINTER, Structure, addressof, c_char_p, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
 from typing import Any
 
 from profiler.measure.cuda.cupti import ask, made, structure

@@ -9,18 +9,7 @@ import numpy as np
 from markupsafe import Markup
 
 from profiler.analysis.statistics import outlier_limit
-from profiler.report.plots.axes import (
-    WIDTH,
-    box,
-    dot,
-    fitted,
-    line,
-    plain,
-    svg,
-    text,
-    x_axis,
-    y_axis,
-)
+from profiler.report.plots.axes import WIDTH, box, dot, fitted, line, plain, svg, text, x_axis, y_axis
 from profiler.report.words import seconds, time_unit
 from profiler.scale import Scale, linear
 
