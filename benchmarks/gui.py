@@ -196,7 +196,7 @@ def large_compilation(count: int = 10_000):
         )
     for c in range((count + 3) // 4):
         names = tuple(f"op_{i}" for i in range(4 * c, min(4 * c + 4, count)))
-        calls.append(CallRecord(c, f"kernel_{c}", names, (), (), 100, 100))
+        calls.append(CallRecord(c, f"kernel_{c}", names, 100, 100))
     kernels = tuple(KernelRecord(c.kernel, c.nodes, "", 1) for c in calls)
     return Compilation("bench", "", "bench", CompileOptions(), (), tuple(nodes), tuple(calls), kernels, (), ())
 

@@ -9,7 +9,7 @@ from app.controllers.docks import DocksFeature
 from app.controllers.features import Command, Dock, Feature, Shared
 from app.controllers.records import MOVED, RecordsController
 from app.viewmodels.requests import Failure
-from app.viewmodels.runs.sweep import SweepRequest, SweepRow, SweepsRequest, SweepTold
+from app.viewmodels.runs.sweep import SweepRequest, SweepsRequest, SweepTold
 from app.views.parts.file_dialog import path_to_open
 from app.views.runs.sweep import SweepView
 
@@ -64,13 +64,13 @@ class SweepFeature(Feature):
             self._asked = True
             self._records.put(SweepsRequest(), self._listed)
 
-    def _listed(self, rows: tuple[SweepRow, ...] | Failure) -> None:
-        if isinstance(rows, Failure):
-            self._failed(rows)
+    def _listed(self, names: tuple[str, ...] | Failure) -> None:
+        if isinstance(names, Failure):
+            self._failed(names)
             return
-        self.view.set_sweeps(rows)
-        if rows and self._wanted == SweepRequest():
-            self._wanted = SweepRequest(rows[0].name)
+        self.view.set_sweeps(names)
+        if names and self._wanted == SweepRequest():
+            self._wanted = SweepRequest(names[0])
         wanted = self._wanted
         self._records.put(wanted, lambda told: self._told(wanted, told))
 

@@ -71,8 +71,6 @@ class CallRecord:
     index: int
     kernel: str
     nodes: Nodes
-    reads: Nodes
-    writes: Nodes
     bytes: int = 0
     flops: int = 0
     asks: tuple[tuple[str, str], ...] = ()  # of the device, and what the kernel chose: what, and in words
@@ -86,8 +84,6 @@ class KernelRecord:
     nodes: Nodes
     source: str
     calls: int
-    inputs: Nodes = ()
-    outputs: Nodes = ()
 
 
 @dataclass(frozen=True)

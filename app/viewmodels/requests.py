@@ -248,7 +248,6 @@ class StorageTold:
     cache: str
     entries: int
     bytes: int
-    limit: int
     database: str
 
 
@@ -364,8 +363,6 @@ class RunRow:
     device: str
     status: str
     median: float
-    low: float
-    high: float
     how: str
     note: str
     target: str = ""

@@ -44,7 +44,7 @@ ANSWERS: dict[type, Any] = {
     notebook.EditRunsRequest: str,
     notebook.KernelNotesRequest: dict[str, str],
     notebook.NoteKernelRequest: dict[str, str],
-    sweep.SweepsRequest: tuple[sweep.SweepRow, ...],
+    sweep.SweepsRequest: tuple[str, ...],
     sweep.SweepRequest: sweep.SweepTold,
     requests.CompareRunsRequest: dict[str, Any],
     requests.AgainRequest: tuple[int, int],

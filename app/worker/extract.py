@@ -97,18 +97,14 @@ def call_records(model: Any, dims: Mapping[str, int]) -> tuple[CallRecord, ...]:
         # A call of a model from the cache finds its ops by fusing the graph again: not where nothing can be counted.
         sized = all(getattr(b.type, "symbols", frozenset()) <= dims.keys() for b in (*call.operands, *call.results))
         moved, work = (_counted(call_bytes, call, dims), _counted(call_flops, call, dims)) if sized else (0, 0)
-        reads = tuple(buffer.name for buffer in call.operands)
-        writes = tuple(buffer.name for buffer in call.results)
         asks = launch_lines(host.calls[index], host.records[call.kernel.name].choices, dims)
-        records.append(CallRecord(index, call.kernel.name, call.all_nodes, reads, writes, moved, work, asks))
+        records.append(CallRecord(index, call.kernel.name, call.all_nodes, moved, work, asks))
     return tuple(records)
 
 
 def kernel_record(kernel: Any) -> KernelRecord:
     """A kernel and its source."""
-    inputs = tuple(str(kind) for kind in kernel.fused.inputs)
-    outputs = tuple(str(kind) for kind in kernel.fused.outputs)
-    return KernelRecord(kernel.name, kernel.nodes, kernel.source, len(kernel.calls), inputs, outputs)
+    return KernelRecord(kernel.name, kernel.nodes, kernel.source, len(kernel.calls))
 
 
 def source_nodes(kernel: Any) -> tuple[Nodes, ...]:

@@ -84,7 +84,7 @@ def _storage(request: requests.StorageRequest, _report: requests.Report) -> requ
         cache = Cache(cache_folder(), request.limit)
         cache.evict()
     found = cache.info()
-    return requests.StorageTold(str(found.path), found.entries, found.bytes, found.limit, str(default_path()))
+    return requests.StorageTold(str(found.path), found.entries, found.bytes, str(default_path()))
 
 
 def _flows(request: requests.FlowsRequest, report: requests.Report) -> tuple[str, int]:

@@ -30,8 +30,6 @@ def list_runs(request: ListRunsRequest, _report: Report) -> tuple[RunRow, ...]:
             row["device"],
             "check failed" if row["check_ok"] is False else row["status"],
             row["median"] or -1.0,
-            row["low"] or -1.0,
-            row["high"] or -1.0,
             f"{row['flow']} -O{row['opt_level']}" if row["flow"] else "",
             row["note"] or row["error"] or "",
             str(row["compiled_for"] or ""),

@@ -71,7 +71,7 @@ class StoredSession:
             elsewhere, ceilings = roofs(store, self._row)
             dims = {str(k): int(v) for k, v in self._row["dims"].items()}
             calls = tuple(
-                CallRecord(i, x["kernel"], tuple(x["nodes"]), (), (), x["bytes"] or 0, x["flops"] or 0)
+                CallRecord(i, x["kernel"], tuple(x["nodes"]), x["bytes"] or 0, x["flops"] or 0)
                 for i, x in enumerate(launches)
             )
             compilation = _compilation(store, self._number, f"run {self._run}", dims, calls)
@@ -108,7 +108,7 @@ class StoredSession:
         """A compilation that was never run, or is looked at apart from its runs: one call a kernel."""
         with open_store(self._database, create=False, readonly=self._readonly) as store:
             kernels = queries.kernels(store, self._number)
-            calls = tuple(CallRecord(i, kernel.name, tuple(kernel.nodes), (), ()) for i, kernel in enumerate(kernels))
+            calls = tuple(CallRecord(i, kernel.name, tuple(kernel.nodes)) for i, kernel in enumerate(kernels))
             made = _compilation(store, self._number, f"compilation {self._number}", {}, calls)
         return replace(made, plan_note="not kept with a compilation; run it to have one")
 

@@ -12,7 +12,6 @@ from app.viewmodels.runs.sweep import (
     FAILED,
     SweepCell,
     SweepRequest,
-    SweepRow,
     SweepsRequest,
     SweepTold,
     newest_of_each,
@@ -25,9 +24,9 @@ if TYPE_CHECKING:
     from app.sweep.outcomes import CellOutcome
 
 
-def list_sweeps(_request: SweepsRequest, _report: Report) -> tuple[SweepRow, ...]:
+def list_sweeps(_request: SweepsRequest, _report: Report) -> tuple[str, ...]:
     """The sweeps of the database, the newest first."""
-    return tuple(SweepRow(row["name"], row["n"], str(row["created"])[:19]) for row in ask(sweep_names, []))
+    return tuple(row["name"] for row in ask(sweep_names, []))
 
 
 def read_sweep(request: SweepRequest, _report: Report) -> SweepTold:
@@ -42,7 +41,7 @@ def read_sweep(request: SweepRequest, _report: Report) -> SweepTold:
         rows = sweep_cells(store, spec.name)
         ended = {(row["run"] or 0, row["compilation"] or 0): str(row["finished"] or "") for row in rows}
         cells = tuple(_planned(each, ended) for each in outcomes(store, spec))
-        return SweepTold(spec.name, cells, True, request.file, len(cells_under_way(store, spec.name)))
+        return SweepTold(spec.name, cells, True, len(cells_under_way(store, spec.name)))
 
 
 def _kept_sweep(store: Store, name: str) -> SweepTold:

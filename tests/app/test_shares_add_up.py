@@ -73,7 +73,7 @@ def test_no_part_of_the_timeline_is_blank_on_every_lane():
 
 @pytest.mark.parametrize(("whole", "name"), [(10_000, "between launches"), (6_000, "longer when launches are timed")])
 def test_shares_of_launches_are_of_the_call_that_stands_above_them(whole, name):
-    calls = tuple(CallRecord(i, f"k{i}", (), (), ()) for i in range(2))
+    calls = tuple(CallRecord(i, f"k{i}", ()) for i in range(2))
     launches = [("k0", (3_000,) * 8, None, None), ("k1", (4_000,) * 8, None, None)]
     run = run_times((whole,) * 8, launches, ((8,), (0,)), None, threads=1, dims=())
     rows = call_figures(compilation(calls=calls), run)

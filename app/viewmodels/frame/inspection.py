@@ -24,7 +24,6 @@ class Entry:
     value: str
     nodes: tuple[str, ...] = ()
     good: bool | None = None
-    edge: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -197,5 +196,5 @@ def ledger_entry(entry: Decision) -> Entry:
     saved = f", saves {size(int(entry.bytes_saved))}" if entry.accepted and known else ""
     return Entry(
         f"{entry.producer} \u2192 {entry.consumer}", f"{word} by {entry.rule}: {entry.reason}{saved}",
-        (entry.producer, entry.consumer), entry.accepted, (entry.producer, entry.consumer),
+        (entry.producer, entry.consumer), entry.accepted,
     )  # fmt: skip

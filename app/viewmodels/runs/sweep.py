@@ -27,15 +27,6 @@ class SweepRequest:
 
 
 @dataclass(frozen=True)
-class SweepRow:
-    """A sweep in the list."""
-
-    name: str
-    records: int
-    newest: str
-
-
-@dataclass(frozen=True)
 class SweepCell:
     """One cell: what was asked for, how it ended and when, and its figures as far as it has them."""
 
@@ -70,7 +61,6 @@ class SweepTold:
     name: str
     cells: tuple[SweepCell, ...] = ()
     whole: bool = False
-    file: str = ""
     running: int = 0  # cells that are being done
 
 

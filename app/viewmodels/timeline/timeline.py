@@ -18,12 +18,11 @@ from compiler.trace import PassRecord
 
 @dataclass(frozen=True)
 class Slices:
-    """What to draw of one lane: left and right in pixels, the event behind each, and how many it stands for."""
+    """What to draw of one lane: left and right in pixels, and the event behind each."""
 
     left: np.ndarray
     right: np.ndarray
     event: np.ndarray
-    count: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -112,14 +111,13 @@ class Timeline:
         if high - low <= 2 * pixels:
             left = (self.start[low:high] - begin) * scale
             right = (self.end[low:high] - begin) * scale
-            return Slices(left, np.maximum(right, left + 1), np.arange(low, high), np.ones(high - low, np.int64))
+            return Slices(left, np.maximum(right, left + 1), np.arange(low, high))
         # One search a pixel, not one step an event: where in the sorted starts does each pixel begin?
         edges = low + np.searchsorted(self.start[low:high], begin + np.arange(pixels + 1) / scale)
         edges[0], edges[-1] = low, high
         column = np.flatnonzero(np.diff(edges))
-        events = edges[column]
         right = (self.end[edges[column + 1] - 1] - begin) * scale
-        return Slices(column.astype(float), np.maximum(right, column + 1.0), events, np.diff(edges)[column])
+        return Slices(column.astype(float), np.maximum(right, column + 1.0), edges[column])
 
     def at(self, lane: int, time: float, slack: float = 0.0) -> int:
         """The event of a lane at a time, or -1; the innermost where they nest; else one that is `slack` away."""

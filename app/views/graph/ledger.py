@@ -22,7 +22,7 @@ class LedgerView(QWidget):
 
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
-        self._look, self._selection = look, selection
+        self._look = look
         self._compilation: Compilation | None = None
         self.view = RecordView(
             "Fusion ledger",

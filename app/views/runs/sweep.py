@@ -26,7 +26,6 @@ from app.viewmodels.runs.sweep import (
     FIGURES,
     Figure,
     SweepCell,
-    SweepRow,
     SweepTold,
     axes_of,
     best,
@@ -161,9 +160,9 @@ class SweepView(QWidget):
         if self.form.value == PLOT and self._plot is not None:
             self._draw()
 
-    def set_sweeps(self, rows: tuple[SweepRow, ...]) -> None:
+    def set_sweeps(self, names: tuple[str, ...]) -> None:
         """The sweeps to choose from."""
-        entries = [(row.name, row.name) for row in rows]
+        entries = [(name, name) for name in names]
         if self.told.name and self.told.name not in dict(entries):
             entries.insert(0, (self.told.name, self.told.name))
         self.which.set_entries(entries)

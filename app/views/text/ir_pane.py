@@ -49,7 +49,7 @@ class IrPane(QWidget):
     def __init__(self, look: Look, model: IrPaneModel, selection: Selection, parts: PaneParts | None = None) -> None:
         super().__init__()
         parts = parts or PaneParts(look)
-        self.model, self.selection, self._look = model, selection, look
+        self.model, self.selection = model, selection
         self._compilation: Compilation | None = None
         self._run: RunTimes | None = None
         self.costs: LineCosts | None = None

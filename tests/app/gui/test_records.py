@@ -66,7 +66,7 @@ def test_run_compare_export_and_open_again(qtbot, compiled, tmp_path):
 def test_a_narrow_list_says_that_a_run_failed_and_a_wide_one_says_it_once(compiled):
     view = compiled.runs.list.view
     (column,) = (column for column in view.model.columns if column.title == "Median")
-    row = RunRow(1, "", "mine.py", "cpu", "failed", 0.0, 0.0, 0.0, "", "")
+    row = RunRow(1, "", "mine.py", "cpu", "failed", 0.0, "", "")
     status = [shown.title for shown in view.model.columns].index("Status")
     view.table.setColumnHidden(status, True)
     assert column.text(row) == "failed" and column.value(row) is None

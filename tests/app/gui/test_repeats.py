@@ -41,14 +41,14 @@ def stacked(layers: int, odd: int = -1, shared: bool = True) -> Compilation:
             NodeRecord(second, len(nodes) + 1, op, "op", "f32", "[M]", "", operands, 2 * layer + 1, bytes=20, flops=2)
         )
         calls += [
-            CallRecord(2 * layer, "k0", (first,), (), (), 10, 1),
-            CallRecord(2 * layer + 1, "k1", (second,), (), (), 20, 2),
+            CallRecord(2 * layer, "k0", (first,), 10, 1),
+            CallRecord(2 * layer + 1, "k1", (second,), 20, 2),
         ]
         last = second
     nodes.append(
         NodeRecord("end", len(nodes) + 1, "relu", "op", "f32", "[M]", "", (last,), 2 * layers, bytes=5, flops=1)
     )
-    calls.append(CallRecord(2 * layers, "k2", ("end",), (), (), 5, 1))
+    calls.append(CallRecord(2 * layers, "k2", ("end",), 5, 1))
     kernels = tuple(KernelRecord(name, (), "", 1) for name in ("k0", "k1", "k2"))
     return Compilation("s", "", "s", CompileOptions(), (), tuple(nodes), tuple(calls), kernels, (), ())  # fmt: skip
 

@@ -60,7 +60,7 @@ def test_a_report_is_of_the_run_on_show_until_another_is_chosen(qtbot, compiled)
 
 
 def test_a_run_that_is_not_listed_yet_is_reported_on_all_the_same(compiled):
-    view, row = compiled.report.view, RunRow(1, "", "mine.py", "cpu", "ok", 1.0, 1.0, 1.0, "", "")
+    view, row = compiled.report.view, RunRow(1, "", "mine.py", "cpu", "ok", 1.0, "", "")
     view.set_runs((row,))
     asked = []
     view.preview_wanted.connect(asked.append)

@@ -91,9 +91,7 @@ def test_a_plot_joins_the_best_and_shows_all():
 def test_progress_says_what_is_done_and_when_it_ends():
     moments = [f"2026-01-01T10:00:{second:02}+00:00" for second in (0, 10, 20, 30)]
     done = [("a", level, "done", 1.0, moment) for level, moment in enumerate(moments)]
-    told = SweepTold(
-        "s", cells(*done, ("b", 1, "failed", None, moments[3]), ("b", 2, "missing", None, "")), True, "f", 1
-    )
+    told = SweepTold("s", cells(*done, ("b", 1, "failed", None, moments[3]), ("b", 2, "missing", None, "")), True, 1)
     at = datetime(2026, 1, 1, 10, 0, 32, tzinfo=UTC)
     assert progress(told, at).startswith("4 of 6 done, 1 running, 1 failed; ends in about ")
     later = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)

@@ -75,7 +75,7 @@ def test_a_lane_for_each_worker_and_another_where_its_passes_overlap():
 
 
 def test_memory_below_the_launches_is_what_the_plan_keeps_alive():
-    calls = tuple(CallRecord(i, f"k{i}", (f"n{i}",), (), ()) for i in range(3))
+    calls = tuple(CallRecord(i, f"k{i}", (f"n{i}",)) for i in range(3))
     blocks = (MemoryBlock("a", 0, 100, 0, 1), MemoryBlock("b", 100, 50, 1, 2))
     run = RunTimes((1.0,), (), ((0, 0, 0.0, 0.1), (1, 0, 0.02, 0.1), (0, 1, 0.2, 0.1), (0, 2, 0.4, 0.1)), 2, ())
     timeline = run_timeline(compilation(calls=calls, blocks=blocks), run)
@@ -230,7 +230,7 @@ def test_what_is_no_pass_looks_the_same_whatever_else_there_is(view):
 def test_every_number_of_a_launch_above_the_memory_plan_is_whole(qtbot, tmp_path):
     plan = MemoryView(Look(tmp_path, "dark"), Selection())
     qtbot.addWidget(plan)
-    calls = tuple(CallRecord(at, f"kernel_{at}", (), (), ()) for at in range(320))
+    calls = tuple(CallRecord(at, f"kernel_{at}", ()) for at in range(320))
     plan.set_compilation(compilation(calls=calls, blocks=(MemoryBlock("a", 0, 64, 0, 319),)))
 
     for wide in range(600, 1100, 13):
