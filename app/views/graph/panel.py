@@ -12,7 +12,7 @@ from app.viewmodels.frame.selection import Selection
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.view import GraphView
 from app.views.parts.controls import column, line_field
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.widgets import Choice, Elided, MessageBar, flat_button, label
 
 _LARGEST_IMAGE, _MARGIN = 16_000, 20
@@ -38,7 +38,7 @@ class GraphPanel(QWidget):
         self.field = line_field("Find in the graph", "Find by name, op, dtype, shape", self._find)
         self.field.installEventFilter(self)
         self.found = label("", "muted")
-        self.found_row = header(self.field, self.found, flat_button(look, "close", "Close", self._close_find)).spaced()
+        self.found_row = Header(self.field, self.found, flat_button(look, "close", "Close", self._close_find)).spaced()
         self.found_row.hide()
         self._at = -1
         self.title = Elided("Graph", role="heading")
@@ -47,9 +47,8 @@ class GraphPanel(QWidget):
         fit = flat_button(look, "fit", "Fit (Space)", self.view.fit)
         export = flat_button(look, "export", "Export as SVG or PNG", self.export_wanted.emit)
         find = flat_button(look, "find", "Find a node (Ctrl+F)", self.open_find)
-        self.header = header(self.title, self.folding, self.heat, fold, fit, find, export)
+        self.header = Header(self.title, self.folding, self.heat, fold, fit, find, export, wide=self.title)
         self.header.spare(export, fit, fold)  # the menu has them too
-        self.header.stretch(self.title)
         column(self, self.bar, self.view, self.found_row)
         self.setFocusProxy(self.view)
 

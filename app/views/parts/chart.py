@@ -19,7 +19,8 @@ def mark_keyboard(painter: QPainter, view: QWidget, look: Look) -> None:
 
 
 class PaintedChart(QWidget):
-    """Painted anew when the theme changes and when the keyboard comes or goes; its tips are of the place one is at."""
+    """Painted anew when the theme changes, and by Qt when the keyboard comes or goes; its tips are of the place one is
+    at."""
 
     def __init__(self, look: Look, name: str, least_height: int) -> None:
         super().__init__()
@@ -37,14 +38,6 @@ class PaintedChart(QWidget):
     def point_at(self, anything: bool) -> None:
         """Show by the mouse pointer whether there is something to click."""
         self.setCursor(Qt.CursorShape.PointingHandCursor if anything else Qt.CursorShape.ArrowCursor)
-
-    def focusInEvent(self, event) -> None:
-        super().focusInEvent(event)
-        self.update()
-
-    def focusOutEvent(self, event) -> None:
-        super().focusOutEvent(event)
-        self.update()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):

@@ -15,9 +15,12 @@ ANY_WIDTH = (1 << 24) - 1
 
 
 class Header(QFrame):
-    """A bar on top of a view. It may be narrower than what it holds: the least needed widgets are hidden first."""
+    """A bar on top of a view. It may be narrower than what it holds: the least needed widgets are hidden first.
 
-    def __init__(self, widgets: Sequence[QWidget | None]) -> None:
+    None among its widgets is a stretch; `wide` is the one that gets all the room that is left.
+    """
+
+    def __init__(self, *widgets: QWidget | None, wide: QWidget | None = None) -> None:
         super().__init__()
         self.setProperty("role", "header")
         self._height = BAR
@@ -34,16 +37,12 @@ class Header(QFrame):
             if widget is None:
                 layout.addStretch(1)
             else:
-                layout.addWidget(widget)
+                layout.addWidget(widget, int(widget is wide))
 
     def spaced(self) -> Header:
         """With room between its widgets: for bars that hold buttons with frames."""
         self._row.setSpacing(6)
         return self
-
-    def stretch(self, widget: QWidget) -> None:
-        """Give one widget all the room that is left."""
-        self._row.setStretchFactor(widget, 1)
 
     def spare(self, *widgets: QWidget, at_last: Sequence[QWidget] = ()) -> Header:
         """Say which widgets go first when room is short, and which where even the least of the others is too much."""
@@ -131,14 +130,9 @@ def _least(widget: QWidget) -> int:
     return (widget.sizeHint() if policy in _RIGID else widget.minimumSizeHint()).width()
 
 
-def header(*widgets: QWidget | None) -> Header:
-    """A bar on top of a view; None is the stretch."""
-    return Header(widgets)
-
-
 def dock_bar(look: Look, dock: QDockWidget) -> Header:
     """The title bar of a dock: its name, a button to float it and one to close it."""
-    return header(
+    return Header(
         label(dock.windowTitle(), "heading"), None,
         flat_button(look, "float", f"Float {dock.windowTitle()}", lambda: dock.setFloating(not dock.isFloating())),
         flat_button(look, "close", f"Close {dock.windowTitle()}", dock.hide),

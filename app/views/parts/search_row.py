@@ -26,7 +26,7 @@ class SearchRow(Header):
         self.regex = _switch(".*", "Regular expression")
         self.case = _switch("Aa", "Match case")
         self.count = Elided(role="muted")
-        super().__init__([self.field, self.regex, self.case, self.count, *buttons])
+        super().__init__(self.field, self.regex, self.case, self.count, *buttons)
         self.spare(*buttons[:-1], self.case, at_last=[self.regex])  # Enter steps, too; the last button closes
         self._share(3, 2)
         self._delay = one_shot(self, self.ask, pause)

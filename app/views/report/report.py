@@ -12,7 +12,7 @@ from app.viewmodels.frame.formats import seconds
 from app.viewmodels.report.report_preview import ReportPreview, ReportSection
 from app.viewmodels.requests import RunRow, source_name
 from app.views.parts.controls import column, open_menu, paragraph, push_button
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.later import one_shot
 from app.views.parts.widgets import Choice, MessageBar, label
 
@@ -61,7 +61,7 @@ class ReportView(QWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(empty)
         self._stack.addWidget(self.page)
-        controls = header(
+        controls = Header(
             label("Report of", "muted"),
             self.run,
             label("against", "muted"),

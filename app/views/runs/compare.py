@@ -13,7 +13,7 @@ from app.viewmodels.compilation import STAGE_TITLES, STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.runs.comparison import SAME_FUSION, ComparisonView, KernelVerdict
 from app.views.parts.controls import column, paragraph, push_button
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.plain import plain_tip
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
@@ -77,7 +77,7 @@ class CompareView(QWidget):
         self.bisection = BisectStrip(look)
         for part in (self.bar, self.bisection):
             part.installEventFilter(self)
-        top = header(self.title, self.notes, self.again, self.bisect, words, self.stage, back).spaced().spare(words)
+        top = Header(self.title, self.notes, self.again, self.bisect, words, self.stage, back).spaced().spare(words)
         full = QWidget()
         column(full, top, self.bisection, self.differs, self.split, self.method)
         empty = paragraph(

@@ -9,7 +9,7 @@ from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.runs.run_figures import Distribution, distribution
 from app.views.parts.controls import column
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Choice, Elided
 from app.views.runs.times_chart import TALL, TimesChart
@@ -33,8 +33,7 @@ class DistributionPlot(QWidget):
         self.mode = Choice("What the plot shows", MODES, flat=True)
         self.mode.chosen.connect(lambda _: self._show())
         self.chart = TimesChart(look)
-        controls = header(self.mode, self.title)
-        controls.stretch(self.title)
+        controls = Header(self.mode, self.title, wide=self.title)
         column(self, controls, self.chart, main=self.chart)
         self.setMinimumWidth(240)
 

@@ -28,7 +28,7 @@ from app.viewmodels.runs.flows import (
     wanted_cells,
 )
 from app.views.parts.controls import column, open_menu, push_button, spin_box
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.many_choice import ManyChoice
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
@@ -206,7 +206,7 @@ class FlowsView(QWidget):
         }
         open_menu(self.export, menu)
         self._controls = (
-            header(
+            Header(
                 self.levels,
                 self.debugs,
                 self.caches,

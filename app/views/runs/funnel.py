@@ -12,7 +12,7 @@ from app.viewmodels.frame.formats import count, seconds, size
 from app.viewmodels.runs.funnel import FunnelRow, bar_share, from_cache, funnel, unaccounted
 from app.views.parts.chart import PaintedChart, mark_keyboard
 from app.views.parts.controls import column, push_button
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.widgets import label, scrolled
 
 _ROW, _HEAD, _NAME, _FIGURE, _GAP = 26.0, 24.0, 168.0, 92.0, 18.0
@@ -36,7 +36,7 @@ class FunnelView(QWidget):
         self.afresh.hide()
         area = scrolled(self.chart)
         self.chart.row_wanted.connect(lambda y: area.ensureVisible(0, y, 0, int(_ROW)))
-        column(self, header(self.log, None, self.note, self.afresh).spare(self.note).spaced(), area, main=area)
+        column(self, Header(self.log, None, self.note, self.afresh).spare(self.note).spaced(), area, main=area)
 
     def set_compilation(self, compilation: Compilation) -> None:
         """Show its stages."""

@@ -11,7 +11,7 @@ from app.generate.sampling import Sampling
 from app.theme.look import Look
 from app.viewmodels.runs.serving import EMPTY, READY, GenerateRequest, Served, read_tokens, same_tokens, serving_rows
 from app.views.parts.controls import column, fraction_box, line_field, push_button, spin_box
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, MessageBar, label, restyle
@@ -62,9 +62,8 @@ class GeneratingView(QWidget):
             ],
             empty="Start-up, time to first token, tokens a second: for each flow.",
         )
-        top = header(self.kind, self.prompt, self.flow, self.start).spaced()
-        top.stretch(self.prompt)
-        options = header(
+        top = Header(self.kind, self.prompt, self.flow, self.start, wide=self.prompt).spaced()
+        options = Header(
             self.most, label("temperature", "muted"), self.temperature, label("top-k", "muted"), self.top_k,
             label("top-p", "muted"), self.top_p, label("seed", "muted"), self.seed, None,
         ).spaced()  # fmt: skip

@@ -12,7 +12,7 @@ from app.theme.look import Look, tint
 from app.viewmodels.frame.formats import seconds, time_scale
 from app.viewmodels.runs.past import BY, Past
 from app.views.parts.controls import column, paragraph
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.plots import make_plot, name_axes
@@ -45,8 +45,7 @@ class HistoryView(QWidget):
         self.by = Choice("What is one point", BY, flat=True)
         self.by.chosen.connect(lambda _: self.ask_wanted.emit())
         self.title = Elided(where=Qt.TextElideMode.ElideRight, role="muted")
-        controls = header(self.by, self.title)
-        controls.stretch(self.title)
+        controls = Header(self.by, self.title, wide=self.title)
         self.empty = paragraph(_EMPTY, (40, 20, 40, 20))
         self._layout = column(self, self.bar, controls, self.empty, main=self.empty)
         look.changed.connect(self._draw)

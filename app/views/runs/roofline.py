@@ -15,7 +15,7 @@ from app.viewmodels.runs.point_labels import Box, beside, dot, lies_in, meet, pl
 from app.viewmodels.runs.roofline import RoofPoint, nearby, points
 from app.viewmodels.runs.run_figures import CallFigures
 from app.views.parts.controls import column, push_button
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.later import one_shot
 from app.views.parts.plots import make_plot, name_axes
 from app.views.parts.table import RecordView
@@ -78,8 +78,7 @@ class RooflineView(QWidget):
         self.view.current.connect(lambda point: selection.select(point.call.nodes, self))
         self._split = QSplitter(Qt.Orientation.Horizontal)
         self._split.addWidget(self.view)
-        controls = header(self.note, label("peak", "muted"), self.dtype, self.measure).spaced()
-        controls.stretch(self.note)
+        controls = Header(self.note, label("peak", "muted"), self.dtype, self.measure, wide=self.note).spaced()
         column(self, self.bar, controls, self._split, main=self._split)
         look.changed.connect(self._draw)
         selection.changed.connect(self._selected)

@@ -30,7 +30,7 @@ from app.viewmodels.runs.run_figures import (
     whole_figures,
 )
 from app.views.parts.controls import column, paragraph, push_button, spin_box
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar, label
@@ -99,7 +99,7 @@ class RunView(QWidget):
         self.sizes.setMinimumWidth(160)
         self.sizes.returnPressed.connect(self.run_wanted)
         self.sizes.setMaximumWidth(320)
-        controls = header(self.run, self.device, self.threads, self.repeats, self.sizes, None, self.tune)
+        controls = Header(self.run, self.device, self.threads, self.repeats, self.sizes, None, self.tune)
         return controls.spare(self.device).spaced()
 
     def _make_tables(self) -> None:
@@ -165,7 +165,7 @@ class RunView(QWidget):
         self.tabs.addTab(self.view, "Launches")
         self.tabs.addTab(self.counters, "Counters")
         self.tabs.addTab(self.notes, "Notes")
-        self.tabs.setCornerWidget(header(None, self.by))
+        self.tabs.setCornerWidget(Header(None, self.by))
         self.tabs.currentChanged.connect(lambda at: self.by.setVisible(at == 0))
         split = QSplitter(Qt.Orientation.Horizontal)
         split.addWidget(self.tabs)

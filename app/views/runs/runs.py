@@ -14,7 +14,7 @@ from app.viewmodels.frame.formats import seconds
 from app.viewmodels.requests import CompilationRow, RunRow, source_name
 from app.viewmodels.runs.notebook import FlowTableRow
 from app.views.parts.controls import column, open_menu, push_button
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, MessageBar
@@ -72,7 +72,7 @@ class RunsView(QWidget):
         self.stack = QStackedWidget()
         for view in self.tables.values():
             self.stack.addWidget(view)
-        column(self, header(self.kind, self.order, None), self.bar, self.stack).addLayout(row)
+        column(self, Header(self.kind, self.order, None), self.bar, self.stack).addLayout(row)
         self._enable()
 
     def _make_tables(self, look: Look) -> None:

@@ -37,7 +37,7 @@ from app.viewmodels.runs.sweep import (
     words_of,
 )
 from app.views.parts.controls import column, push_button
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.plots import make_plot, name_axes
@@ -90,9 +90,8 @@ class SweepView(QWidget):
             choice.chosen.connect(lambda _: self._draw())
         self.state = Elided(where=Qt.TextElideMode.ElideRight, role="muted")
         self.file = push_button("Open file...", self.file_wanted.emit, "A sweep's TOML file: what is missing is known")
-        controls = header(self.which, self.form, self.down, self.across, self.figure, self.state, self.file)
-        controls.stretch(self.state)
-        controls.spare(self.file)
+        parts = (self.which, self.form, self.down, self.across, self.figure, self.state, self.file)
+        controls = Header(*parts, wide=self.state).spare(self.file)
         self.best = Elided(where=Qt.TextElideMode.ElideRight)
         self.best.setContentsMargins(10, 3, 10, 3)
         self._make_table(look)

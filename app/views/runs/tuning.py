@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from app.theme.look import Look
 from app.viewmodels.runs.tuning import TuneRow
 from app.views.parts.controls import column, push_button, spin_box
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Elided, MessageBar, label
@@ -51,8 +51,7 @@ class TuningView(QWidget):
             empty=_EMPTY,
             key=lambda row: row.kernel,
         )  # fmt: skip
-        top = header(self.start, label("for at most", "muted"), self.budget, self.said).spaced()
-        top.stretch(self.said)
+        top = Header(self.start, label("for at most", "muted"), self.budget, self.said, wide=self.said).spaced()
         column(self, self.bar, top, self.table, main=self.table)
         self.going_on = False
 

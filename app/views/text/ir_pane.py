@@ -23,7 +23,7 @@ from app.viewmodels.text.line_costs import LineCosts
 from app.viewmodels.text.sampled_costs import costs_of
 from app.viewmodels.text.text_document import EMPTY
 from app.views.parts.controls import column
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.later import NEXT, laid_out_once, one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import flat_button, label
@@ -79,7 +79,7 @@ class IrPane(QWidget):
         self.stage.chosen.connect(lambda stage: model.show(stage=stage))
         self.kernel.chosen.connect(lambda k: model.show_file(k) if self._lists_files else model.show(kernel=k))
         self.target.chosen.connect(self.set_target)
-        self.header = header(
+        self.header = Header(
             self.stage, self.kernel, self.target, None, self.coverage, self.edit, self.quiet, self.compare, self.lock,
             self.more, flat_button(look, "close", "Close this pane", lambda: self.close_wanted.emit(self)),
         ).spare(self.coverage, self.quiet, self.compare, self.lock, self.target, self.edit, self.more)  # fmt: skip

@@ -22,7 +22,7 @@ from app.theme.tokens import ROW
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.text.passes import PassStep, arrow
 from app.views.parts.controls import column
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Choice, Elided, MessageBar
@@ -85,7 +85,7 @@ class PassesView(QWidget):
         row.setSpacing(3)
         for widget in (self.summary, self.changed_only, self.llvm):
             row.addWidget(widget)
-        column(self, header(self.kernel, None), self.bar, self.view, foot)
+        column(self, Header(self.kernel, None), self.bar, self.view, foot)
 
     def set_kernels(self, names: list[str]) -> None:
         """The kernels to choose from; the choice stays where it still exists."""

@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 from app.theme.look import Look, tint
 from app.viewmodels.text.tokens import left_open, tokens
 from app.views.parts.controls import column, push_button
-from app.views.parts.header import header
+from app.views.parts.header import Header
 from app.views.parts.widgets import Choice, MessageBar, label
 from app.views.text.edit_strip import EditStrip
 
@@ -172,7 +172,7 @@ class SourcePane(QWidget):
         tip = "Compile this text in place of the original (Ctrl+Return)"
         self.compile = push_button("Compile edit", self.ask_compile, tip)
         self.revert = push_button("Revert", lambda: self.revert_wanted.emit(self.key), "Back to the original text")
-        self.header = header(self.which, self.state, None, self.revert, self.compile)
+        self.header = Header(self.which, self.state, None, self.revert, self.compile)
         self.header.spare(self.state, self.compile)  # the tool bar compiles too; only this button reverts
         column(self, self.bar, self.editor, self.strip)
         self.setFocusProxy(self.editor)
