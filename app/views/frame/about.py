@@ -8,11 +8,11 @@ from functools import cache
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QDialog, QGridLayout, QHBoxLayout, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from app.theme.icons import pixmap
 from app.theme.look import Look
-from app.views.parts.controls import paragraph, push_button
+from app.views.parts.controls import in_row, paragraph, push_button
 from app.views.parts.widgets import label
 
 PARTS = ("PySide6_Essentials", "xdsl", "llvmlite", "numpy", "pyqtgraph", "igraph")
@@ -73,16 +73,12 @@ class AboutDialog(QDialog):
         self.copy = push_button("Copy versions", lambda: QGuiApplication.clipboard().setText(self.text()))
         close = push_button("Close", self.close)
         close.setDefault(True)
-        foot = QHBoxLayout()
-        foot.addStretch(1)
-        foot.addWidget(self.copy)
-        foot.addWidget(close)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(20, 20, 20, 16)
         layout.setSizeConstraint(QVBoxLayout.SizeConstraint.SetFixedSize)
         layout.setSpacing(16)
         layout.addLayout(top)
-        layout.addLayout(foot)
+        layout.addLayout(in_row(None, self.copy, close))
         close.setFocus()
 
     def _dress(self) -> None:

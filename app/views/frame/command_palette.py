@@ -17,11 +17,11 @@ from PySide6.QtWidgets import (
     QStyleOption,
     QStyleOptionViewItem,
     QStylePainter,
-    QVBoxLayout,
     QWidget,
 )
 
 from app.viewmodels.frame.fuzzy import rank
+from app.views.parts.controls import column
 from app.views.parts.later import next_turn, one_shot
 from app.views.parts.widgets import label
 
@@ -102,12 +102,7 @@ class CommandPalette(QFrame):
         self.list.setItemDelegate(_Entry(self.list))
         self._nothing = label("No command has these letters in this order.", "muted")
         self._nothing.setContentsMargins(6, 4, 6, 4)
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 8, 8, 8)
-        layout.setSpacing(6)
-        layout.addWidget(self.field)
-        layout.addWidget(self._nothing)
-        layout.addWidget(self.list)
+        column(self, self.field, self._nothing, self.list, margins=(8, 8, 8, 8), spacing=6)
         self.filling = one_shot(self, self._fill)  # letters that come at once are looked up once
         self.field.textChanged.connect(lambda _: self.filling.start())
         self.field.installEventFilter(self)

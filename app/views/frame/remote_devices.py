@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtWidgets import (
-    QHBoxLayout,
     QLineEdit,
     QListWidget,
     QListWidgetItem,
@@ -15,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.viewmodels.frame.devices import DeviceRow
-from app.views.parts.controls import paragraph, push_button
+from app.views.parts.controls import in_row, paragraph, push_button
 from app.views.parts.dialog import WordyDialog
 from app.views.parts.plain import plain_tip
 
@@ -81,20 +80,13 @@ class RemoteDevicesDialog(WordyDialog):
         close = push_button("Close", self.close)
         for button in (self.add, self.reach, self.remove, close):
             button.setAutoDefault(False)
-        row, foot = QHBoxLayout(), QHBoxLayout()
-        row.addWidget(self.place, 1)
-        row.addWidget(self.add)
-        for button in (self.reach, self.remove):
-            foot.addWidget(button)
-        foot.addStretch(1)
-        foot.addWidget(close)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(16, 16, 16, 16)
         for part, most in ((self.words, 0), (self.said, 0), (self._listed, 1)):
             layout.addWidget(part, most)
-        layout.insertLayout(1, row)
+        layout.insertLayout(1, in_row(self.place, self.add, wide=self.place))
         self.say("")
-        layout.addLayout(foot)
+        layout.addLayout(in_row(self.reach, self.remove, None, close))
         self.resize(520, 360)
         self._enable()
 

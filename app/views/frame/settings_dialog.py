@@ -16,7 +16,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QDialog,
     QFormLayout,
-    QHBoxLayout,
     QLabel,
     QLineEdit,
     QListWidget,
@@ -31,7 +30,7 @@ from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.frame.formats import many, size
 from app.viewmodels.frame.preferences import CACHE_MIB, THEMES, TRUST, Preferences
 from app.viewmodels.requests import StorageTold
-from app.views.parts.controls import column, line_field, paragraph, push_button, spin_box
+from app.views.parts.controls import column, in_row, line_field, paragraph, push_button, spin_box
 from app.views.parts.widgets import Choice, MessageBar, scrolled
 from compiler.options import FLOWS, OPT_LEVELS
 
@@ -116,18 +115,9 @@ class SettingsDialog(QDialog):
         self.defaults = push_button("Restore defaults", lambda: self._change(**default))
         close = push_button("Close", self.close)
         close.setDefault(True)
-        foot = QHBoxLayout()
-        foot.setContentsMargins(12, 8, 12, 12)
-        foot.addWidget(self.defaults)
-        foot.addStretch(1)
-        foot.addWidget(close)
-        middle = QHBoxLayout()
-        middle.setSpacing(0)
-        middle.addWidget(self.sections)
-        middle.addWidget(self._pages, 1)
         layout = column(self, self.bar)
-        layout.addLayout(middle, 1)
-        layout.addLayout(foot)
+        layout.addLayout(in_row(self.sections, self._pages, wide=self._pages, spacing=0), 1)
+        layout.addLayout(in_row(self.defaults, None, close, margins=(12, 8, 12, 12)))
 
     def set_preferences(self, preferences: Preferences) -> None:
         """Show these without telling anybody."""
@@ -299,9 +289,6 @@ class SettingsDialog(QDialog):
 
 def _beside(first: QWidget, second: QWidget) -> QWidget:
     holder = QWidget()
-    row = QHBoxLayout(holder)
-    row.setContentsMargins(0, 0, 0, 0)
-    row.addWidget(first, 1)
-    row.addWidget(second)
+    in_row(first, second, holder=holder, wide=first)
     holder.setFocusProxy(first)
     return holder

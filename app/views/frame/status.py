@@ -6,10 +6,10 @@ import re
 import time
 
 from PySide6.QtCore import QTimer, Signal
-from PySide6.QtWidgets import QHBoxLayout, QProgressBar, QStatusBar, QWidget
+from PySide6.QtWidgets import QProgressBar, QStatusBar, QWidget
 
 from app.viewmodels.frame.formats import duration, many, seconds, sentence, size
-from app.views.parts.controls import push_button
+from app.views.parts.controls import in_row, push_button
 from app.views.parts.later import show_share
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Elided, label
@@ -36,10 +36,7 @@ class Status(QStatusBar):
         self.cancel = push_button("Cancel", self.cancel_pressed, "End this now (Esc)", "Cancel", "compact")
         self.addWidget(self.what, 1)
         self._busy = QWidget()  # one widget that comes and goes: the whole window is laid out with each that does
-        row = QHBoxLayout(self._busy)
-        row.setContentsMargins(0, 0, 0, 0)
-        for widget in (self.progress, self.share, self.elapsed, self.cancel):
-            row.addWidget(widget)
+        in_row(self.progress, self.share, self.elapsed, self.cancel, holder=self._busy)
         self.addWidget(self._busy)
         self._busy.hide()
         self.facts = label("", "muted")

@@ -10,7 +10,7 @@ from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QHBoxLayout, QLabel, QScrollArea, QVBoxLayout, QWidget
 
 from app.theme.look import Look
-from app.views.parts.controls import paragraph, push_button
+from app.views.parts.controls import in_row, paragraph, push_button
 from app.views.parts.widgets import label
 
 _COLUMNS = ((6, 2600), (4, 1700), (3, 860), (2, 560), (1, 0))  # cards beside each other, from which width on
@@ -104,21 +104,17 @@ class WelcomePage(QScrollArea):
         column = QVBoxLayout(body)
         column.setContentsMargins(32, 32, 32, 32)
         column.setSpacing(10)
-        top = QHBoxLayout()
-        top.addWidget(label("Kernelglass", "title"))
-        top.addStretch(1)
+        top = in_row(label("Kernelglass", "title"), None)
         if self._columns >= 3:  # in sight at once, where they fit beside the name
             top.addLayout(self._hints())
         column.addLayout(top)
         lead = "See a tensor graph become kernels: fusion, IR, LLVM, machine code, times. Every line knows its node."
         column.addWidget(paragraph(lead))
-        buttons = QHBoxLayout()
-        buttons.addWidget(push_button("Open a file", self.browse_wanted, role="primary"))
         words = "  or drop a .py, .mlir, .onnx, .pt2 or .gguf file, or a folder of weights, anywhere on this window"
-        buttons.addWidget(label(words, "faint"))
-        buttons.addStretch(1)
         column.addSpacing(6)
-        column.addLayout(buttons)
+        column.addLayout(
+            in_row(push_button("Open a file", self.browse_wanted, role="primary"), label(words, "faint"), None)
+        )
         if self._recent:
             column.addSpacing(14)
             column.addWidget(label("Recent", "heading"))

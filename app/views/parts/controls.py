@@ -8,6 +8,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import (
     QAbstractSpinBox,
     QDoubleSpinBox,
+    QHBoxLayout,
     QLabel,
     QLineEdit,
     QMenu,
@@ -19,6 +20,8 @@ from PySide6.QtWidgets import (
 
 from app.views.parts.plain import divided
 from compiler.printable import printable_lines
+
+Margins = tuple[int, int, int, int]
 
 
 def push_button(text: str, slot: Any = None, tip: str = "", name: str = "", role: str = "") -> QPushButton:
@@ -139,7 +142,7 @@ class Paragraph(QLabel):
             super().setText(shown)
 
 
-def paragraph(words: str = "", margins: tuple[int, int, int, int] | None = None) -> QLabel:
+def paragraph(words: str = "", margins: Margins | None = None) -> QLabel:
     """Muted words over several lines; in the middle of the room they have where they are given margins."""
     text = Paragraph(words)
     text.setProperty("role", "muted")
@@ -153,14 +156,36 @@ def paragraph(words: str = "", margins: tuple[int, int, int, int] | None = None)
 _LEAST = 40  # of what fills a view
 
 
-def column(holder: QWidget, *widgets: QWidget, main: QWidget | None = None) -> QVBoxLayout:
+_NONE = (0, 0, 0, 0)  # left, above, right and below
+
+
+def column(
+    holder: QWidget, *widgets: QWidget, main: QWidget | None = None, margins: Margins = _NONE, spacing: int = 0
+) -> QVBoxLayout:
     """Fill a holder with widgets below each other, nothing lost between them; `main` gets the room that is left, and
     asks for little: a message above it must not make all views of its place higher."""
     if main is not None:
         main.setMinimumHeight(_LEAST)
     layout = QVBoxLayout(holder)
-    layout.setContentsMargins(0, 0, 0, 0)
-    layout.setSpacing(0)
+    layout.setContentsMargins(*margins)
+    layout.setSpacing(spacing)
     for widget in widgets:
         layout.addWidget(widget, int(widget is main))
+    return layout
+
+
+def in_row(
+    *widgets: QWidget | None, holder: QWidget | None = None, wide: QWidget | None = None,
+    margins: Margins = _NONE, spacing: int = -1,
+) -> QHBoxLayout:  # fmt: skip
+    """Widgets beside each other, filling a holder where there is one. None is a stretch, `wide` gets the room that is
+    left; without a spacing it is the style's."""
+    layout = QHBoxLayout(holder) if holder is not None else QHBoxLayout()
+    layout.setContentsMargins(*margins)
+    layout.setSpacing(spacing)
+    for widget in widgets:
+        if widget is None:
+            layout.addStretch(1)
+        else:
+            layout.addWidget(widget, int(widget is wide))
     return layout

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QDockWidget, QFrame, QHBoxLayout, QSizePolicy, QWi
 
 from app.theme.look import Look
 from app.theme.tokens import BAR
+from app.views.parts.controls import in_row
 from app.views.parts.widgets import flat_button, label
 
 ANY_WIDTH = (1 << 24) - 1
@@ -29,15 +30,8 @@ class Header(QFrame):
         self._at_last: list[QWidget] = []
         self._least = 90  # pixels that the first and the last of its widgets need, at which all others are hidden
         self._put_away: dict[QWidget, tuple[int, int]] = {}  # those without room: how wide each must and may be else
-        self._row = layout = QHBoxLayout(self)
-        layout.setContentsMargins(8, 0, 6, 0)
-        layout.setSpacing(2)
-        layout.setSizeConstraint(QHBoxLayout.SizeConstraint.SetNoConstraint)
-        for widget in widgets:
-            if widget is None:
-                layout.addStretch(1)
-            else:
-                layout.addWidget(widget, int(widget is wide))
+        self._row = in_row(*widgets, holder=self, wide=wide, margins=(8, 0, 6, 0), spacing=2)
+        self._row.setSizeConstraint(QHBoxLayout.SizeConstraint.SetNoConstraint)
 
     def spaced(self) -> Header:
         """With room between its widgets: for bars that hold buttons with frames."""

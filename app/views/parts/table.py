@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QModelIndex, Qt, Signal
 from PySide6.QtGui import QAction, QColor, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QPainter
-from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, QTableView, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, QTableView, QWidget
 
 from app.theme.fonts import UI_PIXELS
 from app.theme.tokens import ROW
@@ -65,11 +65,7 @@ class RecordView(QWidget):
         self.said = paragraph()
         self.said.hide()
         self._holder = holder = QWidget()
-        inner = QVBoxLayout(holder)
-        inner.setContentsMargins(6, 6, 6, 4)
-        inner.setSpacing(3)
-        inner.addWidget(self.filter)
-        inner.addWidget(self.said)
+        column(holder, self.filter, self.said, margins=(6, 6, 6, 4), spacing=3)
         holder.setVisible(self._always)
         column(self, holder, self.table)
         self.setFocusProxy(self.table)

@@ -11,7 +11,6 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFrame,
     QGridLayout,
-    QHBoxLayout,
     QLabel,
     QScrollArea,
     QSizePolicy,
@@ -25,6 +24,7 @@ from PySide6.QtWidgets import (
 from app.theme.fonts import UI_PIXELS
 from app.theme.look import Look
 from app.viewmodels.frame.messages import Message
+from app.views.parts.controls import in_row
 from app.views.parts.plain import plain_tip
 from compiler.printable import printable, printable_lines
 
@@ -256,12 +256,7 @@ class MessageBar(QFrame):
         self.action.clicked.connect(self.acted)
         self._doings, self._below = QWidget(), False
         self._doings.setStyleSheet("background: transparent")
-        doings = QHBoxLayout(self._doings)
-        doings.setContentsMargins(0, 0, 0, 0)
-        doings.addWidget(self.action)
-        doings.addWidget(self._line)
-        doings.addWidget(self._log)
-        doings.addStretch(1)
+        in_row(self.action, self._line, self._log, None, holder=self._doings)
         self._grid = layout = QGridLayout(self)
         layout.setContentsMargins(10, 5, 6, 5)
         layout.setHorizontalSpacing(8)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy
+from PySide6.QtWidgets import QFrame, QSizePolicy
 
 from app.theme.look import Look
-from app.views.parts.controls import push_button
+from app.views.parts.controls import in_row, push_button
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Elided, flat_button
 
@@ -24,12 +24,8 @@ class BisectStrip(QFrame):
         self.stop = push_button("Stop", self.stop_wanted, "End it with what is known by now", role="small")
         tip = "The IR before and after the guilty pass, side by side"
         self.texts = push_button("IR before and after", self.texts_wanted, tip, role="small")
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(10, 2, 6, 2)
-        layout.setSpacing(6)
-        layout.addWidget(self.words, 1)
-        layout.addWidget(self.stop)
-        layout.addWidget(self.texts)
+        parts = (self.words, self.stop, self.texts)
+        layout = in_row(*parts, holder=self, wide=self.words, margins=(10, 2, 6, 2), spacing=6)
         self.close_ = flat_button(look, "close", "Close what the bisection says", self.hide)
         layout.addWidget(self.close_, 0, Qt.AlignmentFlag.AlignVCenter)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout, QSizePolicy, QVBoxLayout
+from PySide6.QtWidgets import QFrame, QSizePolicy, QVBoxLayout
 
 from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.requests import EditTiming
-from app.views.parts.controls import push_button
+from app.views.parts.controls import in_row, push_button
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Elided, flat_button, restyle
 
@@ -33,21 +33,13 @@ class EditStrip(QFrame):
         self.compare = push_button("Compare", compare, "Open the comparison of the two runs", role="small")
         self.again = push_button("Time again", lambda: self.time_wanted.emit(self._kernel), role="small")
         self._figures = (self.original, self.edited, self.verdict, self.check)
-        buttons = QHBoxLayout()
-        buttons.setSpacing(4)
-        buttons.setContentsMargins(0, 3, 0, 0)
-        for button in (self.compare, self.again):
-            buttons.addWidget(button)
-        buttons.addStretch(1)
         texts = QVBoxLayout()
         texts.setSpacing(2)
         for widget in (self.words, *self._figures):
             widget.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
             texts.addWidget(widget)
-        texts.addLayout(buttons)
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(10, 6, 6, 6)
-        layout.setSpacing(8)
+        texts.addLayout(in_row(self.compare, self.again, None, margins=(0, 3, 0, 0), spacing=4))
+        layout = in_row(holder=self, margins=(10, 6, 6, 6), spacing=8)
         layout.addLayout(texts, 1)
         layout.addWidget(flat_button(look, "close", "Close", self.hide), 0, Qt.AlignmentFlag.AlignTop)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)

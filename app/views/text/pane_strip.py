@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFrame, QHBoxLayout
+from PySide6.QtWidgets import QFrame
 
 from app.theme.look import Look
+from app.views.parts.controls import in_row
 from app.views.parts.widgets import Elided, flat_button, label
 
 _ROOMY = 260  # pixels from which the buttons that step have room beside the words
@@ -27,13 +28,9 @@ class PaneStrip(QFrame):
             look, "up", "Previous difference (Shift+F7)", lambda: self.difference_wanted.emit(-1)
         )
         self._after = flat_button(look, "down", "Next difference (F7)", lambda: self.difference_wanted.emit(1))
-        layout = QHBoxLayout(self)
-        layout.setContentsMargins(10, 1, 6, 1)
-        layout.setSpacing(4)
-        layout.addWidget(self.words, 1)
-        for widget in (self.count, self._before, self._after):
-            layout.addWidget(widget)
-        layout.addWidget(flat_button(look, "close", "Back to the stage itself", self.closed.emit))
+        close = flat_button(look, "close", "Back to the stage itself", self.closed.emit)
+        parts = (self.words, self.count, self._before, self._after, close)
+        in_row(*parts, holder=self, wide=self.words, margins=(10, 1, 6, 1), spacing=4)
         self.hide()
 
     def show_words(self, words: str, count: str, differs: bool) -> None:

@@ -13,7 +13,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -80,11 +79,7 @@ class PassesView(QWidget):
             box.toggled.connect(lambda _: self._show())
         self.summary = Elided("Choose a kernel to step.", role="muted")
         foot = QWidget()
-        row = QVBoxLayout(foot)
-        row.setContentsMargins(8, 5, 8, 6)
-        row.setSpacing(3)
-        for widget in (self.summary, self.changed_only, self.llvm):
-            row.addWidget(widget)
+        column(foot, self.summary, self.changed_only, self.llvm, margins=(8, 5, 8, 6), spacing=3)
         column(self, Header(self.kernel, None), self.bar, self.view, foot)
 
     def set_kernels(self, names: list[str]) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QHBoxLayout, QProgressBar, QVBoxLayout
+from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QProgressBar, QVBoxLayout
 
-from app.views.parts.controls import push_button
+from app.views.parts.controls import in_row, push_button
 from app.views.parts.later import show_share
 from app.views.parts.widgets import label
 
@@ -36,12 +36,7 @@ class Waiting(QFrame):
         layout.setSpacing(10)
         layout.addWidget(self.words)
         layout.addWidget(self.bar)
-        buttons = QHBoxLayout()
-        buttons.addStretch(1)
-        buttons.addWidget(self.cancel)
-        buttons.addWidget(self.load)
-        buttons.addStretch(1)
-        layout.addLayout(buttons)
+        layout.addLayout(in_row(None, self.cancel, self.load, None))
         over.installEventFilter(self)
         self.hide()
 
