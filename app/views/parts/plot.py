@@ -17,23 +17,24 @@ _PLACES = {"left": (0, 0), "bottom": (1, 1)}
 
 
 class Plot(GraphicsView):
-    """Shows the range it is told; the mouse pans and zooms in it."""
+    """Shows the range that its `box` is told, in which the mouse pans and zooms; `axes` are beside that, by side, and
+    `drawn` is what was added."""
 
     def __init__(self, axes: Mapping[str, AxisItem] | None = None) -> None:
         super().__init__()
-        field, self._box = GraphicsWidget(), ViewBox(enableMenu=False)
-        self._box.disableAutoRange()
-        self._axes = {side: (axes or {}).get(side) or AxisItem(side) for side in _PLACES}
-        self._items: list[Any] = []
+        field, self.box = GraphicsWidget(), ViewBox(enableMenu=False)
+        self.box.disableAutoRange()
+        self.axes = {side: (axes or {}).get(side) or AxisItem(side) for side in _PLACES}
+        self.drawn: list[Any] = []
         self._legend: LegendItem | None = None
         layout = QGraphicsGridLayout()
         layout.setContentsMargins(1, 7, 1, 1)  # the highest number of an axis is as high as others
         layout.setSpacing(0)
-        layout.addItem(self._box, 0, 1)
+        layout.addItem(self.box, 0, 1)
         layout.setRowStretchFactor(0, 100)
         layout.setColumnStretchFactor(1, 100)
-        for side, axis in self._axes.items():
-            axis.linkToView(self._box)
+        for side, axis in self.axes.items():
+            axis.linkToView(self.box)
             axis.setZValue(0.5)  # over what is drawn, as its ticks lie there
             axis.setFlag(QGraphicsItem.GraphicsItemFlag.ItemNegativeZStacksBehindParent)
             layout.addItem(axis, *_PLACES[side])
@@ -58,8 +59,8 @@ class Plot(GraphicsView):
 
     def addItem(self, item: Any) -> None:
         """Show something of pyqtgraph's; one with a name is in the legend, where there is one."""
-        self._items.append(item)
-        self._box.addItem(item, ignoreBounds=True)
+        self.drawn.append(item)
+        self.box.addItem(item, ignoreBounds=True)
         if self._legend is not None and (name := getattr(item, "name", str)()):
             self._legend.addItem(item, name)
 
@@ -69,40 +70,16 @@ class Plot(GraphicsView):
 
     def clear(self) -> None:
         """Take away what was added; axes and legend stay."""
-        for item in self._items:
-            self._box.removeItem(item)
+        for item in self.drawn:
+            self.box.removeItem(item)
         if self._legend is not None:
             self._legend.clear()
-        self._items = []
-
-    def listDataItems(self) -> list[Any]:
-        """What was added."""
-        return list(self._items)
+        self.drawn = []
 
     def addLegend(self, **how: Any) -> LegendItem:
         """The legend: of what is added from now on, and the same one when asked again."""
         if self._legend is None:
             self._legend = LegendItem(**how)
             self._legend.layout.setContentsMargins(6, 1, 6, 1)  # pyright: ignore[reportAttributeAccessIssue]  its own grid
-            self._legend.setParentItem(self._box)
+            self._legend.setParentItem(self.box)
         return self._legend
-
-    def getAxis(self, side: str) -> AxisItem:
-        """The axis on a side: bottom or left."""
-        return self._axes[side]
-
-    def getViewBox(self) -> ViewBox:
-        """What lies between the axes."""
-        return self._box
-
-    def setMouseEnabled(self, x: bool, y: bool) -> None:
-        """Which ways the mouse pans and zooms."""
-        self._box.setMouseEnabled(x=x, y=y)
-
-    def setXRange(self, low: float, high: float, padding: float) -> None:
-        """What is in sight, across."""
-        self._box.setXRange(low, high, padding=padding)
-
-    def setYRange(self, low: float, high: float, padding: float) -> None:
-        """What is in sight, upwards."""
-        self._box.setYRange(low, high, padding=padding)

@@ -20,7 +20,7 @@ def make_plot(name: str, least_height: int, **axes: Any) -> Any:
 def name_axes(plot: Any, theme: Theme, bottom: str, left: str) -> None:
     """Say what a plot's axes are, in the colours of the theme."""
     for side, text in (("bottom", bottom), ("left", left)):
-        axis = plot.getAxis(side)
+        axis = plot.axes[side]
         axis.setLabel(text, color=theme.muted)
         axis.showLabel(bool(text))
         axis.setPen(theme.strong_border)

@@ -69,7 +69,7 @@ class HistoryView(QWidget):
         """Make the plot, which takes long enough to be felt: before there is something to show, where there is time."""
         if self._plot is None:
             self._plot = make_plot("History", 80)
-            self._plot.setMouseEnabled(x=True, y=False)
+            self._plot.box.setMouseEnabled(x=True, y=False)
             self._plot.hide()
             self._layout.addWidget(self._plot, 1)
 
@@ -123,13 +123,13 @@ class HistoryView(QWidget):
                 )
             )  # fmt: skip
         every = -(-len(points) // _LABELS)
-        plot.getAxis("bottom").setTicks([[(i, points[i].label) for i in range(0, len(points), every)]])
+        plot.axes["bottom"].setTicks([[(i, points[i].label) for i in range(0, len(points), every)]])
         middle = (len(points) - 1) / 2
         half = max(middle + 0.8, _FEW / 2)
-        plot.setXRange(middle - half, middle + half, padding=0)
+        plot.box.setXRange(middle - half, middle + half, padding=0)
         bottom, top = float(low.min()), most * scale
         room = max(top - bottom, top * 0.02) * 0.15
-        plot.setYRange(max(bottom - room, 0), top + room, padding=0)
+        plot.box.setYRange(max(bottom - room, 0), top + room, padding=0)
         said = all(point.label.startswith(past.by) for point in points)  # by the numbers along it
         name_axes(plot, theme, "" if said else past.by, f"time, {unit}")
 

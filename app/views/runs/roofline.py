@@ -132,7 +132,7 @@ class RooflineView(QWidget):
 
             self._plot = make_plot("Roofline plot", 60, **{side: LogAxis(side) for side in ("bottom", "left")})
             self._plot.hide()
-            self._plot.getViewBox().sigResized.connect(lambda _: self._come.start())  # what can be named, and where
+            self._plot.box.sigResized.connect(lambda _: self._come.start())  # what can be named, and where
             self._split.addWidget(self._plot)
             self._split.setSizes([380, 420])
             self._split.setStretchFactor(1, 1)
@@ -155,9 +155,9 @@ class RooflineView(QWidget):
         if self.points:  # before names of roofs, which give way to launches
             self._draw_points(pyqtgraph)
         self._draw_roofs(pyqtgraph, low, high)
-        plot.setXRange(float(np.log10(low)), float(np.log10(high)), padding=0)
+        plot.box.setXRange(float(np.log10(low)), float(np.log10(high)), padding=0)
         bottom, top = self._heights()
-        plot.setYRange(float(np.log10(bottom)), float(np.log10(top)), padding=0)
+        plot.box.setYRange(float(np.log10(bottom)), float(np.log10(top)), padding=0)
         name_axes(plot, theme, "FLOP per byte", "GFLOP/s")
 
     def _range(self) -> tuple[float, float]:
@@ -213,7 +213,7 @@ class RooflineView(QWidget):
 
     def _pixels(self) -> tuple[float, float]:
         """How many there are for ten times as much, across and down."""
-        (low, high), (bottom, top), box = self._range(), self._heights(), self._plot.getViewBox()
+        (low, high), (bottom, top), box = self._range(), self._heights(), self._plot.box
         return box.width() / np.log10(high / low), box.height() / np.log10(top / bottom)
 
     def _room(self) -> Box:

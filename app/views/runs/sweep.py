@@ -246,9 +246,9 @@ class SweepView(QWidget):
         if self._plot is None:
             self._plot = make_plot("Plot of the sweep", 80)
             for side in ("bottom", "left"):
-                self._plot.getAxis(side).enableAutoSIPrefix(False)
+                self._plot.axes[side].enableAutoSIPrefix(False)
             self._plot_layout.addWidget(self._plot, 1)
-            self._plot.getViewBox().sigResized.connect(self._clear_legend)
+            self._plot.box.sigResized.connect(self._clear_legend)
         plot, shown_as = self._plot, plotted(cells, self.across.value, figure)
         plot.clear()
         plot.setBackground(theme.panel)
@@ -267,21 +267,21 @@ class SweepView(QWidget):
             if line.best:
                 plot.plot(*zip(*line.best), pen=pyqtgraph.mkPen(colour, width=1.5))
         plot.setAccessibleName(shown_as.words)
-        plot.getAxis("bottom").setTicks([list(enumerate(shown_as.ticks))] if shown_as.ticks else None)
-        plot.setXRange(*shown_as.across, padding=0)
+        plot.axes["bottom"].setTicks([list(enumerate(shown_as.ticks))] if shown_as.ticks else None)
+        plot.box.setXRange(*shown_as.across, padding=0)
         self._top = shown_as.top
         self._clear_legend()
         low = self.stack.height() < _TALL  # then the choices above say what it is, and its unit is enough
         beside = shown_as.beside.rpartition(", ")[2] if low and ", " in shown_as.beside else shown_as.beside
         name_axes(plot, theme, shown_as.below, beside)
-        plot.getAxis("bottom").showLabel(not low)
+        plot.axes["bottom"].showLabel(not low)
 
     def _clear_legend(self, *_: object) -> None:
         """What is drawn stays below the legend, which would hide it."""
         if self._plot is not None:
-            high = self._plot.getViewBox().height()
+            high = self._plot.box.height()
             above = min(self._plot.addLegend().boundingRect().height(), high / 2)
-            self._plot.setYRange(0, self._top * (high / (high - above) if above > 0 else 1), padding=0)
+            self._plot.box.setYRange(0, self._top * (high / (high - above) if above > 0 else 1), padding=0)
 
     def _open(self, cell: SweepCell) -> None:
         """A cell's run, or its compilation where it was only compiled."""

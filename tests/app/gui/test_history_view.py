@@ -56,9 +56,9 @@ def test_one_interval_without_end_hides_no_other_run(qtbot, compiled):
     times = [(3e-3, 2.9e-3, 3.1e-3), (4e-3, 1e-6, 18.0), (5e-3, 4.9e-3, 5.2e-3)]
     moments = tuple(Moment(at, "2026-01-01T00:00:00", f"run {at}", *each) for at, each in enumerate(times))
     view.set_past(Past("sample:mlp", "run", History("sample:mlp", {}, moments, (), 0)))
-    bottom, top = view._plot.getViewBox().viewRange()[1]
+    bottom, top = view._plot.box.viewRange()[1]
     assert bottom == 0 and 10 <= top <= 12
-    assert view._plot.getAxis("left").labelText == "time, ms"
+    assert view._plot.axes["left"].labelText == "time, ms"
 
 
 def test_conditions_are_said_as_they_are_written_elsewhere():

@@ -61,8 +61,8 @@ def test_no_name_of_a_roof_lies_on_a_launch_or_its_number(qtbot, tmp_path, size,
         for at, (dense, gflop) in enumerate(figures[:launches])
     ]
     view.set_calls([CallFigures(at, "k", ("n",), None, (1.0, 1.0), 1.0, rate) for at, rate in enumerate(rated)])
-    qtbot.waitUntil(lambda: view._plot is not None and len(view._plot.listDataItems()) > 2)
-    box = view._plot.getViewBox()
+    qtbot.waitUntil(lambda: view._plot is not None and len(view._plot.drawn) > 2)
+    box = view._plot.box
 
     def covers(item):
         at, room = box.mapViewToScene(item.pos()), item.textItem.boundingRect()
@@ -75,11 +75,11 @@ def test_no_name_of_a_roof_lies_on_a_launch_or_its_number(qtbot, tmp_path, size,
     def settled():
         view._draw()
         seen = box.mapRectToScene(box.rect()).adjusted(-2, -2, 2, 2)
-        for item in (item for item in view._plot.listDataItems() if hasattr(item, "toPlainText")):
+        for item in (item for item in view._plot.drawn if hasattr(item, "toPlainText")):
             left, top, right, bottom = covers(item)
             assert seen.contains(left, top) and seen.contains(right, bottom), f"{item.toPlainText()} is cut"
-        (dots,) = (item for item in view._plot.listDataItems() if hasattr(item, "points"))
-        items = [item for item in view._plot.listDataItems() if hasattr(item, "toPlainText")]
+        (dots,) = (item for item in view._plot.drawn if hasattr(item, "points"))
+        items = [item for item in view._plot.drawn if hasattr(item, "toPlainText")]
         names = [covers(item) for item in items if not item.toPlainText().isdigit()]
         numbers = [covers(item) for item in items if item.toPlainText().isdigit()]
         spots = [box.mapViewToScene(point.pos()) for point in dots.points()]
@@ -89,9 +89,9 @@ def test_no_name_of_a_roof_lies_on_a_launch_or_its_number(qtbot, tmp_path, size,
     full = size[1] < 200 and launches > 2
     qtbot.waitUntil(lambda: box.width() > size[0] / 6 and (full or bool(settled()[0])))
     assert not settled()[1]
-    named = {item.toPlainText() for item in view._plot.listDataItems() if hasattr(item, "toPlainText")}
+    named = {item.toPlainText() for item in view._plot.drawn if hasattr(item, "toPlainText")}
     assert not any("L0" in words for words in named), "its roof is out of sight"
-    for item in (item for item in view._plot.listDataItems() if hasattr(item, "toPlainText")):
+    for item in (item for item in view._plot.drawn if hasattr(item, "toPlainText")):
         left, top, right, bottom = covers(item)
         at = box.mapViewToScene(item.pos())
         if item.toPlainText().isdigit():  # a letter's width is between a launch and its number
@@ -99,7 +99,7 @@ def test_no_name_of_a_roof_lies_on_a_launch_or_its_number(qtbot, tmp_path, size,
             beside = max(left - at.x(), at.x() - right, top - at.y(), at.y() - bottom)
             assert beside + digits <= 12, f"{item.toPlainText()} is {beside + digits:.0f} pixels away"
         else:  # what is behind a name hides no peak, its own or another's
-            flat = [line for line in view._plot.listDataItems() if hasattr(line, "yData") and len(set(line.yData)) == 1]
+            flat = [line for line in view._plot.drawn if hasattr(line, "yData") and len(set(line.yData)) == 1]
             heights = [box.mapViewToScene(QPointF(line.xData[0], line.yData[0])) for line in flat]
             assert len(heights) == 2
             assert not any(top < spot.y() < bottom and right > spot.x() for spot in heights), item.toPlainText()

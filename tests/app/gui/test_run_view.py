@@ -283,12 +283,12 @@ def test_names_of_roofs_hide_no_launch(qtbot, tmp_path):
     view.show()
 
     def texts():
-        items = view._plot.listDataItems() if view._plot is not None else ()
+        items = view._plot.drawn if view._plot is not None else ()
         return {item.toPlainText(): item for item in items if hasattr(item, "toPlainText")}
 
     qtbot.waitUntil(lambda: len(texts()) > 1)  # once the plot has its room: before, no name fits
     named = texts()
-    (dots,) = (item for item in view._plot.listDataItems() if hasattr(item, "points"))
+    (dots,) = (item for item in view._plot.drawn if hasattr(item, "points"))
     names = [item.zValue() for words, item in named.items() if words != "1"]
     assert names and max(names) < dots.zValue() == named["1"].zValue()
 

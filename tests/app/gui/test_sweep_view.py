@@ -130,7 +130,7 @@ def test_a_sweep_of_the_store_is_shown_filtered_plotted_and_its_cells_opened(qtb
     assert view.best.text().startswith("Best: ") and "failed" in view.matrix.item(1, 0).text()
     view.form.set_value("plot")
     view._draw()
-    assert view._plot.listDataItems()
+    assert view._plot.drawn
     qtbot.waitUntil(lambda: _clear_of_legend(view._plot))
     view.across.set_value("median")
     view._draw()
@@ -186,6 +186,6 @@ def test_sweeps_are_asked_for_again_where_another_database_is_opened_before_the_
 def _clear_of_legend(plot) -> bool:
     """Whether no point lies under the words that say which line is which."""
     words = plot.addLegend().sceneBoundingRect()
-    points = (item.mapToScene(point.pos()) for item in plot.listDataItems() if hasattr(item, "points")
+    points = (item.mapToScene(point.pos()) for item in plot.drawn if hasattr(item, "points")
               for point in item.points())  # fmt: skip
     return words.height() > 0 and all(point.y() > words.bottom() for point in points)
