@@ -136,13 +136,14 @@ def _more(application, window, save) -> None:
     kernel = window.state.compilation.kernels[1].name
     window.explorer.tabs.setCurrentIndex(1)
     window.passes.show_kernel(kernel)
-    _wait(application, lambda: any(step.llvms for step in window.passes.view.steps()))
+    _wait(application, lambda: any(step.llvms for step in window.passes.view.view.model.shown))
     window.passes.view.view.table.selectRow(min(6, window.passes.view.view.model.rowCount() - 1))
     save("passes")
     window.explorer.tabs.setCurrentIndex(0)
     window.docks.show("flows")
     if not window.flows.view.rows:
-        window.flows.view.levels.set_values(("3",))
+        for level, action in window.flows.view.levels.entries.items():
+            action.setChecked(level == "3")  # of those chosen at first the last, so that one always is
         window.flows.view.measure.click()
         _wait(application, lambda: not window.flows.busy, 300)
     save("flows")

@@ -115,8 +115,6 @@ LIGHT = Theme(
     },
 )  # fmt: skip
 
-THEMES = {"dark": DARK, "light": LIGHT}
-
 
 def contrast(one: str, other: str) -> float:
     """WCAG contrast ratio of two `#rrggbb` colours."""

@@ -110,10 +110,6 @@ class FlowsModel:
     def _forget(self) -> None:
         self._samples, self._base, self._disturbed, self.running, self.active = {}, None, set(), None, False
 
-    def row(self, cell: Cell) -> FlowRow | None:
-        """The row of a cell."""
-        return next((row for row in self.rows() if row.cell == cell), None)
-
     def rows(self) -> list[FlowRow]:
         """Every cell that was asked for, in the order of its settings."""
         document = self.document() or {"cells": (), "start_up": ()}

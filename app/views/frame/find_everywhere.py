@@ -30,7 +30,7 @@ class FindEverywhere(QWidget):
         super().__init__()
         self.row = SearchRow("Find everywhere", "Find in the graph and in every stage of every kernel", pause=200)
         self.row.asked.connect(self.search)
-        self.field, self.regex, self.case, self.count = self.row.field, self.row.regex, self.row.case, self.row.count
+        self.field, self.regex, self.case = self.row.field, self.row.regex, self.row.case
         self.view = RecordView(
             "Found lines",
             [
@@ -61,10 +61,6 @@ class FindEverywhere(QWidget):
         self.view.set_records(hits)
         self.view.table.empty = "" if self.field.text() else _HELP
         self.row.say(words, problem)
-
-    def hits(self) -> list[Hit]:
-        """The rows on show."""
-        return [self.view.model.record(row) for row in range(self.view.model.rowCount())]
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Down) and self.field.hasFocus():

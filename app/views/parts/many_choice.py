@@ -50,13 +50,6 @@ class ManyChoice(QToolButton):
         """What is chosen, in the order of the menu."""
         return tuple(value for value, action in self.entries.items() if action.isChecked())
 
-    def set_values(self, values: Sequence[str]) -> None:
-        """Choose these."""
-        for wanted in (True, False):  # first what is added: the last one chosen cannot be taken away
-            for value, action in self.entries.items():
-                if (value in values) is wanted:
-                    action.setChecked(wanted)
-
     def _toggled(self, action: QAction, on: bool) -> None:
         if not on and not self.values:
             action.setChecked(True)

@@ -60,6 +60,11 @@ class RecordTable(QAbstractTableModel):
         """How many records there are, shown or not."""
         return len(self._records)
 
+    @property
+    def shown(self) -> list[Any]:
+        """The records on show, from the top."""
+        return list(self._rows)
+
     def set_records(self, records: Sequence[Any]) -> None:
         """Replace the rows."""
         self._records = list(records)

@@ -76,10 +76,6 @@ class FunnelChart(PaintedChart):
         index = int((y - _HEAD) // _ROW)
         return index if 0 <= index < len(self.rows) else -1
 
-    def row_point(self, index: int):
-        """A point inside a row."""
-        return QRectF(12, _HEAD + index * _ROW, _NAME, _ROW).center().toPoint()
-
     def paintEvent(self, event: QPaintEvent) -> None:
         painter, theme = QPainter(self), self._look.theme
         painter.fillRect(self.rect(), QColor(theme.panel))

@@ -181,11 +181,6 @@ class RunView(QWidget):
         """Another compilation: nothing was run yet."""
         self._stack.setCurrentIndex(0)
 
-    def set_run(self, compilation: Compilation, run: RunTimes) -> None:
-        """Show a run."""
-        self.set_times(compilation, run)
-        self.set_counters(run)
-
     def set_times(self, compilation: Compilation, run: RunTimes) -> None:
         """Its times, which is what one waits for."""
         self._run, self._calls = run, call_figures(compilation, run)

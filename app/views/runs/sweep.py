@@ -183,12 +183,6 @@ class SweepView(QWidget):
         self.cells.set_records(told.cells)
         self._draw()
 
-    @property
-    def kept(self) -> list[SweepCell]:
-        """The cells that the filter leaves."""
-        model = self.cells.model
-        return [model.record(row) for row in range(model.rowCount())]
-
     def _draw(self) -> None:
         there = bool(self.told.cells)
         form, figure = self.form.value if there else CELLS, FIGURE_TABLE[self.figure.value or FIGURES[0].name]
@@ -200,7 +194,7 @@ class SweepView(QWidget):
         self.across.setVisible(form != CELLS)
         self.stack.setCurrentIndex((CELLS, MATRIX, PLOT).index(form))
         self.state.setText(progress(self.told) if self.told.name else "")
-        cells = self.kept
+        cells = self.cells.model.shown  # what the filter leaves
         first = best(cells, figure)
         self.best.setText(f"Best: {shown(first, figure)}  \u00b7  {words_of(first)}" if first is not None else "")
         self.best.setVisible(first is not None)

@@ -105,10 +105,6 @@ class PassesView(QWidget):
         self._show()
         self.summary.setText(self.view.table.empty)
 
-    def steps(self) -> list[PassStep]:
-        """The rows on show, in order."""
-        return [self.view.model.record(row) for row in range(self.view.model.rowCount())]
-
     @property
     def compact(self) -> bool:
         """Whether there is room for one column only."""

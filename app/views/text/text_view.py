@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QEvent, QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import (
     QFocusEvent,
     QGuiApplication,
@@ -336,11 +336,6 @@ class TextView(QAbstractScrollArea):
             self.toggle_fold(caret)
         else:
             super().keyPressEvent(event)
-
-    def point_of_line(self, line: int) -> QPoint:
-        """The middle of a line's text area in viewport coordinates."""
-        y = (self.shown.row_of_line(line) - self.first_row + 0.5) * self._painter.row
-        return QPoint(int(self._painter.gutter + 20), int(y))
 
     def _hit(self, point: QPointF) -> tuple[int, int, str]:
         row = self.first_row + int(point.y() // self._painter.row)

@@ -102,12 +102,6 @@ class TimelineView(QWidget):
         self._look_from(self.camera.around(begin, end, 0.1))
         self._show_lane(int(events[0]))
 
-    def point_of(self, event: int) -> QPointF:
-        """The middle of an event."""
-        assert self.timeline is not None
-        time = float(self.timeline.start[event] + self.timeline.duration[event] / 2)
-        return QPointF(self.camera.x_of(time), self.camera.lane_y(int(self.timeline.lane[event])) + LANE / 2)
-
     def _event_at(self, point: QPointF) -> int:
         return self.camera.event_at(self.timeline, point) if self.timeline is not None else -1
 

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from hands import point_of_line
 from paintings import Paintings
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
@@ -27,7 +28,7 @@ def panes_with(qtbot, window, *stages, target=""):
 
 def click(qtbot, pane, line):
     pane.text.reveal(line)
-    place = pane.text.point_of_line(line)
+    place = point_of_line(pane.text, line)
     qtbot.mouseClick(pane.text.viewport(), Qt.MouseButton.LeftButton, pos=place)
 
 

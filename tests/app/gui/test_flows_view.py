@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import psutil
 import pytest
+from hands import choose
 from PySide6.QtCore import Qt
 
 from app.flows.cells import Cell
@@ -24,10 +25,10 @@ def flows(qtbot, compiled):
         window.flows.cancel()
     window.docks.show("flows")
     view = window.flows.view
-    view.levels.set_values(("0",))
-    view.debugs.set_values(("none",))
-    view.caches.set_values(("cold",))
-    view.ends.set_values(("compiled",))
+    choose(view.levels, ("0",))
+    choose(view.debugs, ("none",))
+    choose(view.caches, ("cold",))
+    choose(view.ends, ("compiled",))
     view.repeat.setValue(1)
     return view
 
@@ -82,19 +83,19 @@ def test_measuring_again_and_exporting(qtbot, compiled, flows, tmp_path, monkeyp
 
 
 def test_stopping_keeps_finished_cells_and_leaves_no_process(qtbot, compiled, flows):
-    flows.levels.set_values(("1",))
+    choose(flows.levels, ("1",))
     flows.repeat.setValue(20)
     qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
     model = compiled.flows.model
     cell = Cell("per-kernel", 1, "none", "cold")
-    qtbot.waitUntil(lambda: (row := model.row(cell)) is not None and row.taken >= 1, timeout=60_000)
+    qtbot.waitUntil(lambda: any(row.cell == cell and row.taken >= 1 for row in model.rows()), timeout=60_000)
     assert 0 < compiled.status.progress.value() < 100
     assert "of 40" in compiled.status.what.text()
     qtbot.waitUntil(lambda: bool(children()), timeout=60_000)
     qtbot.mouseClick(compiled.status.cancel, Qt.MouseButton.LeftButton)
     assert not compiled.flows.busy
     assert not compiled.status.cancel.isVisible()
-    kept = model.row(cell)
+    (kept,) = (row for row in model.rows() if row.cell == cell)
     assert kept.figures["user_s"] > 0 and 1 <= kept.taken < 20
     assert "Stopped" in flows.note.text()
     qtbot.waitUntil(lambda: not children(), timeout=60_000)
@@ -102,8 +103,8 @@ def test_stopping_keeps_finished_cells_and_leaves_no_process(qtbot, compiled, fl
 
 
 def test_the_first_result_is_measured_cell_by_cell(qtbot, compiled, flows, tmp_path, monkeypatch):
-    flows.ends.set_values(("first result",))
-    flows.levels.set_values(("0", "1"))
+    choose(flows.ends, ("first result",))
+    choose(flows.levels, ("0", "1"))
     assert [str(cell) for cell in flows.chosen_cells()] == [
         "per-kernel -O1 none cold to first result", "all-kernel -O1 none cold to first result",
     ]  # fmt: skip
@@ -134,7 +135,7 @@ def test_the_first_result_is_measured_cell_by_cell(qtbot, compiled, flows, tmp_p
 
 
 def test_code_for_another_machine_has_no_first_result(qtbot, compiled, flows):
-    flows.ends.set_values(("first result",))
+    choose(flows.ends, ("first result",))
     compiled.state.choices = replace(compiled.state.choices, target="sm_90a")
     try:
         qtbot.mouseClick(flows.measure, Qt.MouseButton.LeftButton)
@@ -145,7 +146,7 @@ def test_code_for_another_machine_has_no_first_result(qtbot, compiled, flows):
 
 
 def test_a_source_without_sizes_is_compiled_and_why_it_is_not_run_is_said(qtbot, compiled, flows):
-    flows.ends.set_values(("compiled", "first result"))
+    choose(flows.ends, ("compiled", "first result"))
     before = compiled.state.compilation
     compiled.state.compilation = replace(before, unsized=("M",))
     try:
@@ -175,7 +176,7 @@ def test_a_source_that_does_not_compile_is_said_in_the_view(qtbot, compiled, flo
 
 
 def test_a_choice_of_several_always_keeps_one(qtbot, flows):
-    flows.levels.set_values(())
+    choose(flows.levels, ())
     assert len(flows.levels.values) == 1
     assert "Optimisation levels" in flows.levels.accessibleName()
 

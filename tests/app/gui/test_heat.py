@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from hands import point_of_line
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 
@@ -129,14 +130,14 @@ def test_the_column_of_shares_comes_and_goes(qtbot, tmp_path):
     view.set_document(index_text(line_text(text, [()] * 1000)), "asm", np.zeros(1, np.int32))
     view.resize(500, 300)
     view.show()
-    narrow = view.point_of_line(0).x()
+    narrow = point_of_line(view, 0).x()
     shares = np.zeros(1000)
     shares[3] = 0.42
     view.show_heat(np.sqrt(shares), shares)
-    assert view.point_of_line(0).x() > narrow
+    assert point_of_line(view, 0).x() > narrow
     assert not view.grab().isNull()
     view.show_heat(None, None)
-    assert view.point_of_line(0).x() == narrow
+    assert point_of_line(view, 0).x() == narrow
     assert view.viewport().cursor().shape() == Qt.CursorShape.IBeamCursor
 
 
@@ -155,7 +156,7 @@ def heated(qtbot, folder, lines=5000):
 
 def column(view, line):
     """The pixels of a line before its text."""
-    point = view.point_of_line(line)
+    point = point_of_line(view, line)
     image = view.viewport().grab().toImage()
     return [image.pixel(x, y) for x in range(20, point.x() - 21) for y in range(point.y() - 6, point.y() + 7)]
 

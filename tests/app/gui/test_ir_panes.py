@@ -127,8 +127,8 @@ def test_find_everywhere_also_finds_in_stages_no_pane_shows(qtbot, compiled, mod
     view.regex.setChecked(True)
     view.field.setText(r"arith\.add[if]")
     view.search()
-    qtbot.waitUntil(lambda: " in " in view.count.text(), timeout=60_000)
-    hits = view.hits()
+    qtbot.waitUntil(lambda: " in " in view.row.count.text(), timeout=60_000)
+    hits = view.view.model.shown
     stages = {hit.stage for hit in hits}
     assert "kernel" in stages - shown
     text = models["cpu"].kernel(KERNEL).ir("kernel").splitlines()
@@ -148,8 +148,8 @@ def test_find_everywhere_also_finds_in_stages_no_pane_shows(qtbot, compiled, mod
     view.regex.setChecked(False)
     view.field.setText("relu_0")
     view.search()
-    qtbot.waitUntil(lambda: " in " in view.count.text(), timeout=60_000)
-    node = next(i for i, hit in enumerate(view.hits()) if hit.stage == "graph")
+    qtbot.waitUntil(lambda: " in " in view.row.count.text(), timeout=60_000)
+    node = next(i for i, hit in enumerate(view.view.model.shown) if hit.stage == "graph")
     view.view.table.selectRow(node)
     assert compiled.state.selection.nodes == {"relu_0"}
     view.field.clear()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hands import point_of_line
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QTextCursor
 
@@ -26,7 +27,7 @@ def editing(qtbot, compiled):
     qtbot.waitUntil(lambda: not pane.model.loading, timeout=60_000)
     line = FILE.read_text().splitlines().index("def relu(x):")
     pane.text.reveal(line)
-    qtbot.mouseClick(pane.text.viewport(), Qt.MouseButton.LeftButton, pos=pane.text.point_of_line(line))
+    qtbot.mouseClick(pane.text.viewport(), Qt.MouseButton.LeftButton, pos=point_of_line(pane.text, line))
     assert pane.edit.isVisibleTo(pane)
     qtbot.mouseClick(pane.edit, Qt.MouseButton.LeftButton)
     assert compiled.source.pane.key == KEY

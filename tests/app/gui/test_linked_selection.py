@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hands import point_of_line
 from PySide6.QtCore import QPoint, Qt
 
 from app.sources import load_source
@@ -72,7 +73,7 @@ def test_clicking_a_line_selects_its_nodes_everywhere(qtbot, compiled):
     pane = next(p for p in compiled.workbench.panes if p.model.stage == "source")
     line = next(i for i in range(pane.text.document.lines) if pane.text.document.nodes(i))
     pane.text.reveal(line)
-    qtbot.mouseClick(pane.text.viewport(), Qt.MouseButton.LeftButton, pos=pane.text.point_of_line(line))
+    qtbot.mouseClick(pane.text.viewport(), Qt.MouseButton.LeftButton, pos=point_of_line(pane.text, line))
     nodes = set(pane.text.document.nodes(line))
     assert compiled.state.selection.nodes == nodes
     lit = {compiled.graph.model.scene.labels[i] for i in np.flatnonzero(compiled.graph.panel.view.marks.lit)}

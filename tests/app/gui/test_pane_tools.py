@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from hands import point_of_line
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
@@ -59,7 +60,7 @@ def test_a_symbol_leads_to_its_definition(qtbot, compiled):
     text = document.line(line)
     value = text.split(" = ")[1].split("%")[1].split(",")[0].split(" ")[0]
     pane.text.reveal(line)
-    place = pane.text.point_of_line(line)
+    place = point_of_line(pane.text, line)
     place.setX(int(pane.text._painter.gutter + pane.text.look.column * (text.index(f"%{value}", text.index("=")) + 1)))
     qtbot.mouseClick(pane.text.viewport(), Qt.MouseButton.LeftButton, Qt.KeyboardModifier.ControlModifier, place)
     assert f"%{value} =" in document.line(pane.text.shown.caret)

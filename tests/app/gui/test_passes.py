@@ -29,7 +29,7 @@ def stepping(qtbot, compiled):
     compiled.passes.view.llvm.setChecked(True)
     compiled.passes.view.kernel.set_value(KERNEL)
     compiled.passes.view.kernel_wanted.emit(KERNEL)
-    qtbot.waitUntil(lambda: any(step.step >= 0 for step in compiled.passes.view.steps()), timeout=60_000)
+    qtbot.waitUntil(lambda: any(step.step >= 0 for step in compiled.passes.view.view.model.shown), timeout=60_000)
     qtbot.waitUntil(lambda: not compiled.compiler.busy, timeout=60_000)
     yield compiled
     compiled.passes.show_kernel("")
@@ -41,39 +41,39 @@ def loaded(qtbot, window):
 
 
 def row_of(window, step: int) -> int:
-    return next(row for row, entry in enumerate(window.passes.view.steps()) if entry.step == step)
+    return next(row for row, entry in enumerate(window.passes.view.view.model.shown) if entry.step == step)
 
 
 def test_the_list_has_every_snapshot_with_time_ops_and_bytes(stepping, oracle):
     _, snapshots = oracle
-    shown = [step for step in stepping.passes.view.steps() if step.step >= 0]
+    shown = [step for step in stepping.passes.view.view.model.shown if step.step >= 0]
     assert [(s.stage, s.name, s.scope) for s in shown] == [(s.stage, s.name, s.scope) for s in snapshots]
     assert [(s.ops_before, s.ops_after, s.bytes_after) for s in shown] == [
         (s.ops_before, s.ops_after, s.bytes_after) for s in snapshots
     ]
-    assert {"kernel", "llvm"} <= {step.stage for step in stepping.passes.view.steps()}
+    assert {"kernel", "llvm"} <= {step.stage for step in stepping.passes.view.view.model.shown}
     assert any(step.llvms for step in shown)
 
 
 def test_in_the_list_of_all_kernels_each_row_says_whose_it_is(stepping):
     view = stepping.passes.view
-    assert not any(KERNEL in view.second_line(step) for step in view.steps()), "the choice above it says so"
+    assert not any(KERNEL in view.second_line(step) for step in view.view.model.shown), "the choice above it says so"
     stepping.passes.show_kernel("")
     names = {kernel.name for kernel in stepping.state.compilation.kernels}
-    assert names <= {step.kernel for step in view.steps()}
+    assert names <= {step.kernel for step in view.view.model.shown}
     whose = {name: name for name in names} | {"": ""}
-    for step in view.steps():
+    for step in view.view.model.shown:
         assert view.second_line(step).startswith(whose.get(step.kernel, "shared by kernels"))
 
 
 def test_unchanged_and_llvm_passes_can_be_hidden(stepping):
-    everything = stepping.passes.view.steps()
+    everything = stepping.passes.view.view.model.shown
     assert any(not step.changed for step in everything)
     stepping.passes.view.changed_only.setChecked(True)
-    assert stepping.passes.view.steps() == [step for step in everything if step.changed]
+    assert stepping.passes.view.view.model.shown == [step for step in everything if step.changed]
     stepping.passes.view.changed_only.setChecked(False)
     stepping.passes.view.llvm.setChecked(False)
-    assert not any(step.llvms for step in stepping.passes.view.steps())
+    assert not any(step.llvms for step in stepping.passes.view.view.model.shown)
 
 
 def test_arrow_keys_step_and_the_pane_shows_the_diff_with_its_nodes(qtbot, stepping, oracle):
@@ -140,9 +140,9 @@ def test_f7_walks_the_differences_and_closing_the_strip_brings_the_stage_back(qt
 def test_a_second_look_is_answered_from_what_is_known(qtbot, stepping, monkeypatch):
     monkeypatch.setattr(stepping.compiler, "passes", lambda *_: pytest.fail("asked again"))
     stepping.passes.show_kernel("")
-    assert all(step.step < 0 for step in stepping.passes.view.steps())
+    assert all(step.step < 0 for step in stepping.passes.view.view.model.shown)
     stepping.passes.show_kernel(KERNEL)
-    assert any(step.step >= 0 for step in stepping.passes.view.steps())
+    assert any(step.step >= 0 for step in stepping.passes.view.view.model.shown)
 
 
 def test_running_the_passes_can_be_cancelled(qtbot, stepping):

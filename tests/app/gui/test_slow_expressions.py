@@ -67,7 +67,7 @@ def test_the_window_goes_on_while_an_expression_does_not_end(qtbot, compiled, mo
     )
     view.field.setText("relu_0")
     view.search()
-    qtbot.waitUntil(lambda: " in " in view.count.text(), timeout=60_000)
+    qtbot.waitUntil(lambda: " in " in view.row.count.text(), timeout=60_000)
     for row in (bar, view):
         row.regex.setChecked(False)
         row.field.clear()

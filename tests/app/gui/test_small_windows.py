@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
+from hands import point_of_line
 from PySide6.QtCore import QByteArray, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QContextMenuEvent, QTextBlock, QTextDocument
 from PySide6.QtWidgets import QApplication, QFrame, QMenu, QTabBar
@@ -401,7 +402,7 @@ def test_a_bisection_and_a_message_lie_over_nothing_of_the_comparison(qtbot, sma
 
 def test_the_right_button_offers_what_can_be_done_with_a_text(qtbot, small):
     text = small.workbench.panes[0].text
-    spot = text.point_of_line(0)
+    spot = point_of_line(text, 0)
     event = QContextMenuEvent(QContextMenuEvent.Reason.Mouse, spot, text.viewport().mapToGlobal(spot))
     QApplication.sendEvent(text.viewport(), event)
     menu = QApplication.activePopupWidget()

@@ -109,14 +109,14 @@ def test_a_sweep_of_the_store_is_shown_filtered_plotted_and_its_cells_opened(qtb
     view = window.sweep.view
     window.features.do("sweep")
     qtbot.waitUntil(lambda: view.told.name == "mine", timeout=60_000)
-    assert len(view.kept) == 12 and not view.told.whole
+    assert len(view.cells.model.shown) == 12 and not view.told.whole
     assert view.state.text() == "6 done, 6 failed"
     table = view.cells.table
     qtbot.waitUntil(lambda: table.viewport().height() >= 2 * table.rowHeight(0))
-    failed = [cell for cell in view.kept if cell.status == "failed"]
+    failed = [cell for cell in view.cells.model.shown if cell.status == "failed"]
     assert all("nowhere" in cell.error for cell in failed)
     view.cells.filter.setText("status = done median > 0")
-    assert {cell.device for cell in view.kept} == {"cpu"} and len(view.kept) == 2
+    assert {cell.device for cell in view.cells.model.shown} == {"cpu"} and len(view.cells.model.shown) == 2
     view.cells.filter.clear()
     view.form.set_value("matrix")
     view.figure.set_value("compile")
@@ -140,7 +140,7 @@ def test_a_sweep_of_the_store_is_shown_filtered_plotted_and_its_cells_opened(qtb
     assert view.state.text() == "6 of 12 done, 6 failed"
     view.form.set_value("cells")
     view._draw()
-    view.cells.activated.emit(next(cell for cell in view.kept if cell.run and cell.status == "done"))
+    view.cells.activated.emit(next(cell for cell in view.cells.model.shown if cell.run and cell.status == "done"))
     qtbot.waitUntil(lambda: window.state.run is not None and not window.turns.busy, timeout=60_000)
     assert window.state.run.number
     (tmp_path / "mine.toml").write_text("sources = 3")

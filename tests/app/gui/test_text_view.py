@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hands import point_of_line
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, Qt
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent, QRegion
 from PySide6.QtWidgets import QApplication, QWidget
@@ -113,7 +114,7 @@ def test_a_short_text_has_its_ticks_beside_its_lines(qtbot, view):
     picture = view.viewport().grab().toImage()
     accent, column = view.look.theme.accent.lower(), picture.width() - 4
     ticks = [y for y in range(picture.height()) if picture.pixelColor(column, y).name() == accent]
-    middle = view.point_of_line(8).y()
+    middle = point_of_line(view, 8).y()
     assert ticks and ticks[0] <= middle <= ticks[-1] and ticks[-1] - ticks[0] < 40, (ticks[:1], ticks[-1:], middle)
 
 
@@ -213,10 +214,10 @@ def test_a_drag_that_begins_below_the_text_selects_nothing(view):
     view.resize(400, 300)
     view.set_document(index_text(LineText(b"one\ntwo\n")), "", np.zeros(1, np.int32))
     view.show()
-    inside = view.point_of_line(1)
+    inside = point_of_line(view, 1)
     drag(view.viewport(), QPoint(inside.x(), 250), inside)
     assert view.shown.selected is None
-    drag(view.viewport(), view.point_of_line(0), inside)
+    drag(view.viewport(), point_of_line(view, 0), inside)
     assert view.shown.selected is not None
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hands import point_of_event
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
 from PySide6.QtGui import QFontMetricsF, QImage, QMouseEvent, QPainter
 from PySide6.QtWidgets import QApplication
@@ -155,7 +156,7 @@ def test_slices_and_kernels_select_each_other_in_the_window(qtbot, compiled):
     event = max(known, key=lambda i: view.timeline.duration[i])
     view.marks = replace(view.marks, hover=event)
     view.focus()
-    point = view.point_of(event).toPoint()
+    point = point_of_event(view, event).toPoint()
     hit = view.camera.event_at(view.timeline, QPointF(point))
     assert view.timeline.start[hit] == view.timeline.start[event]  # what the cache did takes no time: several at once
     qtbot.mouseClick(view, Qt.MouseButton.LeftButton, pos=point)
@@ -174,10 +175,10 @@ def test_a_run_fills_the_launches_with_a_lane_a_thread_and_links(qtbot, compiled
     lanes = compiled.runs.launches
     qtbot.waitUntil(lambda: lanes.timeline is not None and len(lanes.timeline) > 0)
     assert lanes.timeline.lanes == [f"thread {i}" for i in range(compiled.state.run.threads)]
-    point = lanes.point_of(0)
+    point = point_of_event(lanes, 0)
     lanes.marks = replace(lanes.marks, hover=0)
     lanes.focus()
-    point = lanes.point_of(0)
+    point = point_of_event(lanes, 0)
     assert lanes.camera.event_at(lanes.timeline, QPointF(point)) == 0
     qtbot.mouseClick(lanes, Qt.MouseButton.LeftButton, pos=point.toPoint())
     assert compiled.state.selection.nodes == set(compiled.state.compilation.calls[0].nodes)

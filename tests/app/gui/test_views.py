@@ -9,7 +9,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from app.theme.look import Look
-from app.theme.tokens import THEMES, contrast
+from app.theme.tokens import DARK, LIGHT, contrast
 from app.viewmodels.compilation import LineText
 from app.viewmodels.frame.filtering import compile_filter
 from app.viewmodels.frame.fuzzy import rank
@@ -167,7 +167,7 @@ def test_a_million_events_are_merged_to_pixels():
     slices = timeline.slices(0, 0.0, 1.0, 1000)
     assert time.process_time() - begun < 0.2
     assert len(slices.left) <= 2000
-    assert int(slices.count.sum()) == count
+    assert slices.event[0] == 0 and (np.diff(slices.event) > 0).all(), "each event is in one slice"
     assert timeline.at(0, 10.2e-6) == 10
     assert timeline.at(0, 10.8e-6) == -1
 
@@ -218,7 +218,7 @@ def test_tokens_cover_what_people_look_for():
 
 @pytest.mark.parametrize("name", ["dark", "light"])
 def test_text_is_readable_in_both_themes(name):
-    theme = THEMES[name]
+    theme = {"dark": DARK, "light": LIGHT}[name]
     for ground in (theme.panel, theme.code, theme.raised, theme.window):
         assert contrast(theme.text, ground) >= 7
         assert contrast(theme.muted, ground) >= 4.5
