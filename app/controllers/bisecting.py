@@ -54,7 +54,7 @@ class BisectFeature(Feature):
         self.result = None
         self._known = Known("stopped before anything was known")
         self._messages.clear("compare")
-        self._strip.begin(f"Bisecting run {runs[1]} against run {runs[0]}: loading it")
+        self._strip.tell(f"Bisecting run {runs[1]} against run {runs[0]}: loading it")
         self._records.bisect(runs, self._told, self._found)
 
     def _told(self, progress: Progress) -> None:

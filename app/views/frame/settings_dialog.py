@@ -207,21 +207,16 @@ class SettingsDialog(QDialog):
     def _compile(self) -> list[_Row]:
         levels = [(str(n), f"-O{n}") for n in OPT_LEVELS]
         flows = [(f, f) for f in FLOWS]
+        hint = f"folders of more kernels, with {os.pathsep} between them"
         return [
             ("Target", lambda: self._choice("target", "Target of a new window", TARGETS)),
             ("Flow", lambda: self._choice("flow", "Flow of a new window", flows)),
             ("Optimisation", lambda: self._choice("opt_level", "Optimisation level of a new window", levels)),
             ("LLVM processes", lambda: self._spin("jobs", "Processes for LLVM", 0, 256, "", "all usable cores")),
-            ("Kernels", self._libraries),
+            ("Kernels", lambda: self._line("libraries", "Folders of more kernels", hint)),
             ("", lambda: self._check("use_cache", "Use the compilation cache")),
             ("", lambda: paragraph("Without the cache every stage runs anew, and every pass shows its time.")),
         ]
-
-    def _libraries(self) -> QLineEdit:
-        field = self._fields["libraries"] = line_field("Folders of more kernels")
-        field.setPlaceholderText(f"folders of more kernels, with {os.pathsep} between them")
-        field.editingFinished.connect(lambda: self._change(libraries=field.text().strip()))
-        return field
 
     def _run(self) -> list[_Row]:
         sure = "until the median is known"
@@ -234,16 +229,11 @@ class SettingsDialog(QDialog):
     def _storage(self) -> list[_Row]:
         most = "Most the compilation cache may take"
         return [
-            ("Trace database", self._database),
+            ("Trace database", lambda: _beside(self._line("database", "Trace database"), self.browse)),
             ("", lambda: self.database_note),
             ("Compilation cache", lambda: _beside(self._spin("cache_mib", most, 16, CACHE_MIB, " MiB"), self.clear)),
             ("", lambda: self.cache_note),
         ]
-
-    def _database(self) -> QWidget:
-        path = self._fields["database"] = line_field("Trace database")
-        path.editingFinished.connect(lambda: self._change(database=path.text().strip()))
-        return _beside(path, self.browse)
 
     def _opening(self) -> list[_Row]:
         return [
@@ -273,6 +263,11 @@ class SettingsDialog(QDialog):
 
     def _pixels(self, name: str, title: str) -> QSpinBox:
         return self._spin(name, title, LEAST_PIXELS, MOST_PIXELS, " px")
+
+    def _line(self, name: str, title: str, hint: str = "") -> QLineEdit:
+        field = self._fields[name] = line_field(title, hint)
+        field.editingFinished.connect(lambda: self._change(**{name: field.text().strip()}))
+        return field
 
     def _check(self, name: str, words: str) -> QCheckBox:
         field = QCheckBox(words)

@@ -5,7 +5,7 @@ The page paints itself: a label for each key and each word would take the window
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QRect, QRectF, QSize, Qt
@@ -30,7 +30,7 @@ class ShortcutSheet(QDialog):
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(940, 640)
         self.entries = [entry for entries in groups.values() for entry in entries]
-        self.field = line_field("Find a shortcut", "Find a key or what it does", self._filter)
+        self.field = line_field("Find a shortcut", "Find a key or what it does", lambda text: self.page.show_only(text))
         self.page = ShortcutPage(look, groups)
         scroll = scrolled(self.page)
         scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -42,9 +42,6 @@ class ShortcutSheet(QDialog):
         beside = scroll.verticalScrollBar().sizeHint().width() + 40
         self.setMinimumWidth(self.page.minimumWidth() + beside)
         self.field.setFocus()
-
-    def _filter(self, text: str) -> None:
-        self.page.show_only(text)
 
 
 @dataclass(frozen=True)
@@ -127,14 +124,11 @@ class ShortcutPage(QWidget):
         font.setWeight(QFont.Weight.DemiBold)
         return font
 
-    def _in_sight(self, area: QRect) -> Iterator[_Line]:
-        return (line for line in self._lines if line.place.intersects(area))
-
     def paintEvent(self, event: QPaintEvent) -> None:
         theme, metrics = self._look.theme, self.fontMetrics()
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        for line in self._in_sight(event.rect()):
+        for line in (line for line in self._lines if line.place.intersects(event.rect())):
             if not line.keys:
                 painter.setFont(self._heading)
                 painter.setPen(QColor(theme.text))

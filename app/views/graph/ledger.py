@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu, QWidget
 
 from app.theme.look import Look
@@ -69,9 +68,8 @@ class LedgerView(QWidget):
             return
         decision: Decision = self.view.model.record(index.row())
         menu = QMenu(self)
-        action = QAction("Cut here and compare" if decision.accepted else "Fuse here and compare", menu)
-        action.triggered.connect(lambda: self.what_if.emit(decision.producer, decision.consumer, not decision.accepted))
-        menu.addAction(action)
+        words = "Cut here and compare" if decision.accepted else "Fuse here and compare"
+        menu.addAction(words, lambda: self.what_if.emit(decision.producer, decision.consumer, not decision.accepted))
         menu.exec(self.view.table.viewport().mapToGlobal(point))
 
 

@@ -113,7 +113,7 @@ class GraphPainter:
             self.minimap.paint(painter, camera, marks)
 
     def paint_scene(self, painter: QPainter, area: QRectF) -> None:
-        """Everything at full detail, for export."""
+        """The whole graph at full detail into another device, for export."""
         painter.fillRect(area, QColor(self._look.theme.window))
         self._scene(painter, area, 1.0, NO_MARKS, whole=True)
 

@@ -80,7 +80,7 @@ class GraphPanel(QWidget):
         painter = QPainter(image)
         painter.scale(scale, scale)
         painter.translate(-area.topLeft())
-        self.view.paint_all(painter, area)
+        self.view.painter.paint_scene(painter, area)
         painter.end()
         return image.save(path)
 
@@ -98,7 +98,7 @@ class GraphPanel(QWidget):
         painter = QPainter()
         if not painter.begin(generator):
             return False
-        self.view.paint_all(painter, area)
+        self.view.painter.paint_scene(painter, area)
         return painter.end()
 
     def _area(self) -> QRectF | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QPoint, QPointF, QRectF, Qt, Signal
+from PySide6.QtCore import QPoint, QPointF, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QWidget
 
@@ -242,10 +242,6 @@ class GraphView(QWidget):
         painter = QPainter(self)
         self.painter.paint(painter, self.camera, replace(self.marks, focused=self.hasFocus()), self.show_map)
         painter.end()
-
-    def paint_all(self, painter: QPainter, area: QRectF) -> None:
-        """The whole graph into another device, for export."""
-        self.painter.paint_scene(painter, area)
 
     # The mouse ---------------------------------------------------------------------------------------------------
 

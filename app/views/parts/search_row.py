@@ -65,8 +65,7 @@ class SearchRow(Header):
         self._share(*((1, 9) if problem else (3, 2)))  # what is wrong takes more words than a number of matches
         state = "error" if problem else ""
         if (self.field.property("state") or "") != state:
-            self.field.setProperty("state", state)
-            restyle(self.field)
+            restyle(self.field, "state", state)
 
     def _share(self, field: int, count: int) -> None:
         row = self.layout()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from PySide6.QtCore import QEvent, QModelIndex, Qt, Signal
-from PySide6.QtGui import QAction, QColor, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QPainter
+from PySide6.QtGui import QColor, QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, QTableView, QWidget
 
 from app.theme.fonts import UI_PIXELS
@@ -275,9 +275,8 @@ class RecordView(QWidget):
 
     def _filter(self, text: str) -> None:
         problem = self.model.set_filter(text)
-        self.filter.setProperty("state", "error" if problem else "")
         self.filter.setToolTip(plain_tip(problem or self._help()))
-        restyle(self.filter)
+        restyle(self.filter, "state", "error" if problem else "")
         self._count(problem)
 
     def _count(self, problem: str = "") -> None:
@@ -371,12 +370,9 @@ class RecordTableView(QTableView):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         menu = QMenu(self)
         menu.addAction("Filter...", self.filter_wanted.emit)
-        for text, everything in (("Copy rows as TSV", False), ("Copy the whole table as TSV", True)):
-            action = QAction(text, menu)
-            action.triggered.connect(lambda _=False, e=everything: self.copy(e))
-            menu.addAction(action)
-        for action in self.actions():
-            menu.addAction(action)
+        menu.addAction("Copy rows as TSV", lambda: self.copy())
+        menu.addAction("Copy the whole table as TSV", lambda: self.copy(everything=True))
+        menu.addActions(self.actions())
         menu.popup(event.globalPos())
 
     def paintEvent(self, event) -> None:

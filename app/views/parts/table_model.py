@@ -36,6 +36,12 @@ class Column:
     width: int = 0
     room: int = 0
 
+    @property
+    def alignment(self) -> Qt.AlignmentFlag:
+        """Where its words stand, and those of its heading."""
+        side = Qt.AlignmentFlag.AlignRight if self.right else Qt.AlignmentFlag.AlignLeft
+        return side | Qt.AlignmentFlag.AlignVCenter
+
     def text(self, record: Any) -> str:
         """What a cell says; nothing for a value that is not known."""
         if self.words is not None:
@@ -129,10 +135,7 @@ class RecordTable(QAbstractTableModel):
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if orientation == Qt.Orientation.Horizontal and role == Qt.ItemDataRole.DisplayRole:
             return self.columns[section].title
-        if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignRight if self.columns[section].right else Qt.AlignmentFlag.AlignLeft
-            return side | Qt.AlignmentFlag.AlignVCenter
-        return None
+        return self.columns[section].alignment if role == Qt.ItemDataRole.TextAlignmentRole else None
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         column = self.columns[index.column()]
@@ -144,8 +147,7 @@ class RecordTable(QAbstractTableModel):
         if role == Qt.ItemDataRole.AccessibleTextRole:
             return f"{column.title}: {column.text(record) or 'not known'}"
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            side = Qt.AlignmentFlag.AlignRight if column.right else Qt.AlignmentFlag.AlignLeft
-            return side | Qt.AlignmentFlag.AlignVCenter
+            return column.alignment
         if role == Qt.ItemDataRole.ForegroundRole and column.colour is not None:
             colour = column.colour(record)
             return QColor(colour) if colour else None

@@ -75,8 +75,9 @@ def label(text: str = "", role: str = "") -> QLabel:
     return result
 
 
-def restyle(widget: QWidget) -> None:
-    """Look at the style sheet again: a property that it asks for changed."""
+def restyle(widget: QWidget, name: str, value: str) -> None:
+    """Set a property that the style sheet asks for, and look at that again."""
+    widget.setProperty(name, value)
     widget.style().unpolish(widget)
     widget.style().polish(widget)
 
@@ -142,10 +143,8 @@ class Choice(QComboBox):
         self.setSizeAdjustPolicy(policies.AdjustToMinimumContentsLengthWithIcon if flat else policies.AdjustToContents)
         self._entries: list[tuple[str, str]] = []
         self._places: dict[str, int] = {}  # of their values: finding one in a long list would be felt
-        self._measured = (
-            ("", "", False),
-            QSize(),
-        )  # the size that is wanted, of which text in which font: asked for often
+        # The size that is wanted, of which text in which font: asked for often.
+        self._measured = (("", "", False), QSize())
         self.set_entries(entries)
         self.activated.connect(lambda _: (self.updateGeometry(), self.chosen.emit(self.value)))
 
@@ -278,8 +277,7 @@ class MessageBar(QFrame):
     def show_message(self, message: Message) -> None:
         """Show it; a newer one takes its place."""
         self._message = message
-        self.setProperty("role", message.level)
-        restyle(self)
+        restyle(self, "role", message.level)
         self._dress()
         where = f"line {message.line}: " if message.line else ""
         self._text.setText(where + message.text)

@@ -31,11 +31,7 @@ class BisectStrip(QFrame):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.hide()
 
-    def begin(self, words: str) -> None:
-        """It goes on from now."""
-        self._show(words, "", going=True, texts=False)
-
-    def tell(self, words: str, told: str) -> None:
+    def tell(self, words: str, told: str = "") -> None:
         """How far it is, and in the tip all that is known."""
         self._show(words, told, going=True, texts=False)
 

@@ -148,10 +148,6 @@ class CompareView(QWidget):
             self.view.table.scrollTo(self.view.model.index(max(row, 0), 0))
             self._show(first, first.differs_at)
 
-    def current(self) -> KernelVerdict | None:
-        """The row that is selected."""
-        return next(iter(self.view.selected()), None)
-
     def _set_columns(self, comparison: ComparisonView) -> None:
         labels = [side.label for side in comparison.sides]
         facts = [Column("What differs", lambda f: f.what)]
@@ -212,8 +208,7 @@ class CompareView(QWidget):
         self._show(row, row.differs_at or self.stage.value)
 
     def _open(self, stage: str) -> None:
-        row = self.current()
-        if row is not None:
+        for row in self.view.selected()[:1]:
             self._show(row, stage)
 
     def _show(self, row: KernelVerdict, stage: str) -> None:

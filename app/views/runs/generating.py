@@ -116,8 +116,7 @@ class GeneratingView(QWidget):
     def _say_agreement(self, same: bool | None) -> None:
         """Whether the flows made the same text, above their figures."""
         self.agreement.setText(f"The tokens are {'the same' if same else 'NOT the same'}")
-        self.agreement.setProperty("role", "good" if same else "bad")
-        restyle(self.agreement)
+        restyle(self.agreement, "role", "good" if same else "bad")
         self.agreement.setVisible(same is not None)
 
     def _go_on(self, going_on: bool) -> None:

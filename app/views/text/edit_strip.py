@@ -72,12 +72,12 @@ class EditStrip(QFrame):
         ratio, low, high = timing.ratio
         self.verdict.setText(f"{timing.verdict}  ({ratio:.2f}\u00d7, {low:.2f} to {high:.2f})")
         self.verdict.setToolTip(plain_tip(timing.method))
-        _role(self.verdict, {"faster": "good", "slower": "bad"}.get(timing.verdict, "figures"))
+        restyle(self.verdict, "role", {"faster": "good", "slower": "bad"}.get(timing.verdict, "figures"))
         good = timing.ok is not False
         words = "check against the reference passed" if good else f"check failed: {'; '.join(timing.checks)}"
         self.check.setText(words + (f"  \u00b7  {'; '.join(timing.notes)}" if timing.notes else ""))
         self.check.setToolTip(plain_tip("\n".join((words, *timing.notes))))
-        _role(self.check, "muted" if good else "bad")
+        restyle(self.check, "role", "muted" if good else "bad")
         for widget in (*self._figures, self.compare, self.again):
             widget.show()
         self.show()
@@ -86,11 +86,6 @@ class EditStrip(QFrame):
         """Everything it says, as one line."""
         shown = [self.words] if self.timing is None else self._figures
         return "   ".join(part.text() for part in shown)
-
-
-def _role(widget: Elided, role: str) -> None:
-    widget.setProperty("role", role)
-    restyle(widget)
 
 
 def _interval(times: tuple[float, float, float]) -> str:

@@ -181,7 +181,7 @@ class IrPane(QWidget):
         self.waiting.hide()
         if model.error and model.error_kind == "cancelled":
             self.bar.hide()
-            self.waiting.show_cancelled(self._on_its_way("was cancelled"))
+            self.waiting.show_words(self._on_its_way("was cancelled"), cancelled=True)
         elif model.error:
             level = "info" if model.error_kind == "unavailable" else "error"
             self.bar.show_message(Message(level, model.error, "pane"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
@@ -17,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from app.theme.look import Look
-from app.theme.tokens import ROW
+from app.theme.tokens import ROW, Theme
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.text.passes import PassStep, arrow
 from app.views.parts.controls import column
@@ -63,14 +64,15 @@ class PassesView(QWidget):
                 Column("Stage", lambda p: _stage(p), tip=self.stage_word, width=72),
                 Column("Time", lambda p: p.seconds * 1e3, lambda v: seconds(v / 1e3) if v else "", right=True,
                        width=76),
-                Column("Ops", lambda p: _Change(p.ops_before, p.ops_after), _ops, right=True, width=106),
-                Column("Bytes", lambda p: _Change(p.bytes_before, p.bytes_after), _bytes, right=True, width=140),
+                Column("Ops", lambda p: _Change(p.ops_before, p.ops_after), lambda c: arrow(c.before, int(c)),
+                       right=True, width=106),
+                Column("Bytes", lambda p: _Change(p.bytes_before, p.bytes_after), lambda c: _sizes(c.before, int(c)),
+                       right=True, width=140),
             ],
             "Filter: time > 0.5, InstCombine",
             empty=_EMPTY,
         )  # fmt: skip
-        self._delegate = _TwoLines(self)
-        self.view.table.setItemDelegateForColumn(0, self._delegate)
+        self.view.table.setItemDelegateForColumn(0, _TwoLines(self, lambda: look.theme))
         self.view.current.connect(self.pass_chosen)
         self.changed_only = QCheckBox("Hide unchanged")
         self.llvm = QCheckBox("LLVM's own passes")
@@ -141,10 +143,6 @@ class PassesView(QWidget):
         """What a compact row says behind the name: the stage, and the function where a pass ran on one."""
         return _stage(step) + (f" {step.scope}" if step.scope not in ("", "module") else "")
 
-    def colours(self) -> tuple[QColor, QColor]:
-        """The colours of the second line and of an unchanged pass."""
-        return QColor(self._look.theme.muted), QColor(self._look.theme.faint)
-
 
 _AT_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _AT_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
@@ -166,9 +164,9 @@ class _Row:
 class _TwoLines(QStyledItemDelegate):
     """Paints the name, and below it the figures while their columns are hidden."""
 
-    def __init__(self, view: PassesView) -> None:
+    def __init__(self, view: PassesView, theme: Callable[[], Theme]) -> None:
         super().__init__(view)
-        self._view = view
+        self._view, self._theme = view, theme
         self._rows: dict[tuple[object, ...], _Row] = {}
 
     def paint(
@@ -185,7 +183,7 @@ class _TwoLines(QStyledItemDelegate):
         box: QRect = option.rect.adjusted(8, 3, -8, -3)  # type: ignore[attr-defined]
         font, half = option.font, box.height() // 2  # type: ignore[attr-defined]
         row = self._fitted(step, name, font, box.width())
-        muted, faint = self._view.colours()
+        muted, faint = QColor(self._theme().muted), QColor(self._theme().faint)
         painter.save()
         painter.setPen(option.palette.text().color() if step.changed else faint)  # type: ignore[attr-defined]
         upper, lower = box.adjusted(0, 0, 0, -half if row.below else 0), box.adjusted(0, half, 0, 0)
@@ -229,14 +227,6 @@ class _TwoLines(QStyledItemDelegate):
 def _stage(step: PassStep) -> str:
     words = {"mo": "graph", "mogg": "fusion", "llvm-pass": "LLVM", "llvm": "LLVM", "machine": "LLVM"}
     return words.get(step.stage, step.stage)
-
-
-def _ops(change: _Change) -> str:
-    return arrow(change.before, int(change))
-
-
-def _bytes(change: _Change) -> str:
-    return _sizes(change.before, int(change))
 
 
 def _sizes(before: int, after: int) -> str:

@@ -43,11 +43,7 @@ class Waiting(QFrame):
     def show_progress(self, words: str, share: float) -> None:
         """It is being made; `share` is negative where nobody knows how much of it is done."""
         show_share(self.bar, share)
-        self._show(words, cancelled=False)
-
-    def show_cancelled(self, words: str) -> None:
-        """It was given up."""
-        self._show(words, cancelled=True)
+        self.show_words(words, cancelled=False)
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         """Stay in the middle."""
@@ -55,7 +51,8 @@ class Waiting(QFrame):
             self._place()
         return super().eventFilter(watched, event)
 
-    def _show(self, words: str, cancelled: bool) -> None:
+    def show_words(self, words: str, cancelled: bool) -> None:
+        """Say of a text that it is on its way, or was given up."""
         self.words.setText(words)
         self.bar.setVisible(not cancelled)
         self.cancel.setVisible(not cancelled)
