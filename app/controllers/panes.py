@@ -26,6 +26,7 @@ from app.viewmodels.frame.selection import Spot
 from app.viewmodels.text.ir_pane import PREVIOUS, USUAL_GPU, Against, IrPaneModel, TextKey
 from app.views.frame.workbench import Workbench
 from app.views.text.ir_pane import IrPane
+from app.views.text.pane_places import ask_line, go_to_definition, step_difference
 from compiler.targets import emission_of
 
 _USUAL = ("asm", "llvm", "source", "kgen", "kernel", "mo", "llvm-opt")
@@ -55,9 +56,8 @@ class PanesFeature(Feature):
         self.workbench, self._texts, self._docks, self._source = workbench, texts, docks, source
         self._whose = ""  # what is on show, where that is not the open source's
         self.commands = (
-            Command("go_to_line", "&Go to line...", "&Edit", 12, self._with_pane(IrPane.ask_line), "Ctrl+G"),
-            Command("go_to_definition", "Go to &definition", "&Edit", 13,
-                    self._with_pane(lambda pane: pane.go_to_definition()), "F12"),
+            Command("go_to_line", "&Go to line...", "&Edit", 12, self._with_pane(ask_line), "Ctrl+G"),
+            Command("go_to_definition", "Go to &definition", "&Edit", 13, self._with_pane(go_to_definition), "F12"),
             Command("edit_text", "&Edit the text of this pane", "&Edit", 31, self._with_pane(self.edit),
                     "Ctrl+Alt+E"),
             Command("add_pane", "New IR &pane", "&View", 23, self.add_pane, "Ctrl+T"),
@@ -254,7 +254,7 @@ class PanesFeature(Feature):
         if current is None or current.diff is None:
             current = next((pane for pane in self.workbench.panes if pane.diff is not None), None)
         if current is not None:
-            current.step_difference(by)
+            step_difference(current, by)
 
     def _refuse(self, pane: IrPane, words: str) -> None:
         pane.bar.show_message(Message("info", words, "pane"))

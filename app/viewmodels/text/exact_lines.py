@@ -47,8 +47,4 @@ def _closest(document: TextDocument, nodes: frozenset[str]) -> np.ndarray:
     if not sharing:
         return exact
     fewest = min(sharing)
-    chosen = np.array([len(entry) == fewest and not nodes.isdisjoint(entry) for entry in document.sets], bool)
-    result = np.zeros(document.lines, bool)
-    known = min(len(document.line_sets), document.lines)
-    result[:known] = chosen[document.line_sets[:known]]
-    return result
+    return document.of_sets([len(entry) == fewest and not nodes.isdisjoint(entry) for entry in document.sets])

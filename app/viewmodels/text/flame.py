@@ -46,9 +46,6 @@ class _Part:
         self.count = 0.0
         self.parts: dict[object, _Part] = {}
 
-    def part(self, key: object, made: _Part) -> _Part:
-        return self.parts.setdefault(key, made)
-
     def sorted(self) -> list[_Part]:
         return sorted(self.parts.values(), key=lambda part: -part.count)
 
@@ -76,11 +73,11 @@ def _add(whole: _Part, kernel: SampledKernel) -> None:
         line = lines.get((leaf.file, leaf.source_line)) if leaf.file else None
         words = f"{line.file.rsplit('/', 1)[-1]}:{line.source_line}  {line.text}" if line else _NOWHERE[1]
         for node in leaf.nodes or (_NOWHERE[0],):
-            way = [whole.part(node, _Part(node))]
-            way.append(way[-1].part(kernel.kernel, _Part(kernel.kernel, kernel.kernel)))
-            way.append(way[-1].part((leaf.file, leaf.source_line), _Part(words, kernel.kernel, line)))
+            way = [whole.parts.setdefault(node, _Part(node))]
+            way.append(way[-1].parts.setdefault(kernel.kernel, _Part(kernel.kernel, kernel.kernel)))
+            way.append(way[-1].parts.setdefault((leaf.file, leaf.source_line), _Part(words, kernel.kernel, line)))
             instruction = _Part(leaf.text.strip(), kernel.kernel, leaf, leaves.stage if leaves else "")
-            way.append(way[-1].part(leaf.line, instruction))
+            way.append(way[-1].parts.setdefault(leaf.line, instruction))
             for part in way:
                 part.count += leaf.count / max(len(leaf.nodes), 1)
 

@@ -48,16 +48,13 @@ def help_for(language: str, line: str, column: int) -> str:
 
 
 def sentence(language: str, word: str) -> str:
-    """What an instruction does."""
-    if word.startswith("mo."):
-        return _op_sentence(word.removeprefix("mo."))
-    return sentences().get(language, {}).get(word, "")
-
-
-def _op_sentence(name: str) -> str:
-    """What an op does: the first line of its builder's own documentation, where it has a builder of its name."""
+    """What an instruction does; of an op the first line of its builder's own documentation, where it has one of its
+    name."""
+    if not word.startswith("mo."):
+        return sentences().get(language, {}).get(word, "")
     from compiler.graph import ops
 
+    name = word.removeprefix("mo.")
     builder = getattr(ops, name, None)
     return sentences()["ops"].get(name) or (getattr(builder, "__doc__", None) or "").partition("\n")[0]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.viewmodels.compilation import Compilation, KernelRecord
+from app.viewmodels.compilation import Compilation
 from compiler.language.kernel import KernelEntry
 
 _CALLED = re.compile(r"\b([A-Za-z_]\w*)\(")
@@ -27,17 +27,13 @@ class ListedKernel:
 
 def listed(entries: Sequence[KernelEntry], compilation: Compilation | None) -> list[ListedKernel]:
     """The rows for what is open: those of the user first, then what the model uses, then the rest by op."""
-    called = {kernel.name: called_in(kernel) for kernel in compilation.kernels} if compilation is not None else {}
+    kernels = compilation.kernels if compilation is not None else ()
+    called = {kernel.name: frozenset(_CALLED.findall(kernel.source)) for kernel in kernels}
     rows = [
         ListedKernel(entry, tuple(kernel for kernel, names in called.items() if entry.name in names))
         for entry in entries
     ]
     return sorted(rows, key=lambda row: (not row.entry.own, not row.used_by, row.entry.op, row.entry.line))
-
-
-def called_in(kernel: KernelRecord) -> frozenset[str]:
-    """The names that a kernel's generated source calls."""
-    return frozenset(_CALLED.findall(kernel.source))
 
 
 def rows_of(rows: Sequence[ListedKernel], kernels: Sequence[str]) -> list[ListedKernel]:

@@ -87,19 +87,18 @@ class TextDocument:
 
     def lines_of(self, nodes: frozenset[str]) -> np.ndarray:
         """A bool for each line: whether it came from exactly these nodes."""
-        same = np.array([bool(entry) and nodes == frozenset(entry) for entry in self.sets], bool)
-        result = np.zeros(self.lines, bool)
-        known = min(len(self.line_sets), self.lines)
-        result[:known] = same[self.line_sets[:known]]
-        return result
+        return self.of_sets([bool(entry) and nodes == frozenset(entry) for entry in self.sets])
 
     def lit_lines(self, nodes: frozenset[str]) -> np.ndarray:
         """A bool for each line: whether it came from any of these nodes."""
-        lit = np.array([not nodes.isdisjoint(entry) for entry in self.sets], bool)
+        return self.of_sets([not nodes.isdisjoint(entry) for entry in self.sets])
+
+    def of_sets(self, chosen: list[bool]) -> np.ndarray:
+        """A bool for each line: whether its set of nodes is chosen."""
         result = np.zeros(self.lines, bool)
         known = min(len(self.line_sets), self.lines)
-        if lit.any():
-            result[:known] = lit[self.line_sets[:known]]
+        if any(chosen):
+            result[:known] = np.array(chosen, bool)[self.line_sets[:known]]
         return result
 
     @cached_property

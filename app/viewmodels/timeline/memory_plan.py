@@ -17,17 +17,12 @@ def describe(compilation: Compilation, block: MemoryBlock) -> str:
     return "\n".join(lines)
 
 
-def alive(compilation: Compilation) -> list[int]:
-    """The bytes of the arena that are in use at each launch."""
-    return alive_bytes(compilation.blocks, len(compilation.calls))
-
-
 def summary(compilation: Compilation) -> str:
     """The plan in one line."""
     blocks = compilation.blocks
     without = sum(block.size for block in blocks)
     saved = f", {size(without - compilation.peak)} saved by reuse" if without > compilation.peak else ""
-    used = alive(compilation)
+    used = alive_bytes(blocks, len(compilation.calls))
     busiest = f"; fullest at launch {used.index(max(used)) + 1}" if used else ""
     return f"{many(len(blocks), 'block')}, peak {size(compilation.peak)}{saved}{busiest}"
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from app.viewmodels.compilation import Compilation, Nodes
 from app.viewmodels.requests import RunTimes
-from app.viewmodels.timeline.memory_plan import alive
 from compiler.statistics import UNACCOUNTED, gaps_of
 from compiler.trace import PassRecord
+from profiler.analysis.memory import alive_bytes
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ def _ir_track(rows: list[PassRecord]) -> tuple[Track, ...]:
 
 def _memory_track(compilation: Compilation, spans: Sequence[tuple[int, int, float, float]]) -> tuple[Track, ...]:
     """The bytes of the arena in use while each launch runs: from the plan, at the measured times."""
-    used = alive(compilation)
+    used = alive_bytes(compilation.blocks, len(compilation.calls))
     if not spans or not any(used):
         return ()
     begins: dict[int, float] = {}

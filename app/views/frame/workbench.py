@@ -113,7 +113,7 @@ class Workbench(QMainWindow):
     def prepare(self, wanted: int = 1) -> Iterator[Callable[[], object]]:
         """Steps that make panes in advance until so many rest; each is short enough not to be felt."""
         for _ in range(wanted - len(self._resting)):
-            parts, dock, made = PaneParts(self._look), self._dock(""), list[IrPane]()
+            parts, dock, made = PaneParts(self._look, advance=True), self._dock(""), list[IrPane]()
             yield from parts.steps()
             yield lambda p=parts, m=made: m.append(IrPane(self._look, IrPaneModel(), self._selection, p))
             yield lambda m=made, d=dock: d.setTitleBarWidget(m[0].header)

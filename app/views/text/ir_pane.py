@@ -27,10 +27,10 @@ from app.views.parts.header import Header
 from app.views.parts.later import NEXT, laid_out_once, one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import flat_button, label
-from app.views.text import pane_places
 from app.views.text.kernel_row import KernelRow
 from app.views.text.pane_menu import edit_button, pane_menu
 from app.views.text.pane_parts import PaneParts
+from app.views.text.pane_places import go_to_definition, step_difference
 
 _MACHINE = ("asm", "sass")  # stages with directives and comments that are no instructions
 _LATE = 200  # milliseconds after which a text that has not come leaves its place empty
@@ -61,7 +61,7 @@ class IrPane(QWidget):
         self.stage, self.kernel, self.target = parts.stage, parts.kernel, parts.target
         self.waiting.cancel_wanted.connect(lambda: self.cancel_wanted.emit(self))
         self.waiting.load_wanted.connect(model.ask)
-        self.strip.difference_wanted.connect(self.step_difference)
+        self.strip.difference_wanted.connect(lambda by: step_difference(self, by))
         self.strip.closed.connect(lambda: model.show())
         self.coverage = label("", "faint")
         self.coverage.setObjectName("coverage")  # the style sheet keeps it clear of the button beside it
@@ -86,7 +86,7 @@ class IrPane(QWidget):
         self._kernel_row = KernelRow(self.header, self.stage, self.kernel, self.target)
         column(self, self._kernel_row, self.bar, self.strip, self.text, self.find_bar)
         self.text.tip_of = self._tip
-        self.text.symbol_wanted.connect(self.go_to_definition)
+        self.text.symbol_wanted.connect(lambda line, column: go_to_definition(self, line, column))
         self.others: Callable[[], list[tuple[str, TextKey]]] = list  # the other panes' texts, to compare with
         self.text.line_clicked.connect(self._clicked)
         self.text.line_hovered.connect(self._hovered)
@@ -214,18 +214,6 @@ class IrPane(QWidget):
             self._pending = line
         else:
             self.text.go_to_line(line)
-
-    def step_difference(self, by: int) -> None:
-        """F7 and Shift+F7."""
-        pane_places.step_difference(self, by)
-
-    def ask_line(self) -> None:
-        """Ctrl+G."""
-        pane_places.ask_line(self)
-
-    def go_to_definition(self, line: int = -1, column: int = 0) -> None:
-        """Where the symbol at a place is defined: Ctrl+click there, or F12 where it was clicked."""
-        pane_places.go_to_definition(self, line, column)
 
     def _asked(self) -> None:
         with laid_out_once(self, self.header):

@@ -12,6 +12,7 @@ from app.viewmodels.compilation import EDITABLE
 from app.viewmodels.frame.devices import TARGETS
 from app.viewmodels.text.ir_pane import Against
 from app.views.parts.widgets import flat_button
+from app.views.text.pane_places import ask_line, go_to_definition
 
 
 def edit_button(look: Look, pane: Any) -> QToolButton:
@@ -35,8 +36,8 @@ def pane_menu(pane: Any) -> QMenu:
     menu.addAction("Copy the selected lines\tCtrl+C", text.copy).setEnabled(bool(text.shown.rows))
     menu.addAction("Copy all", lambda: _copy_all(pane)).setEnabled(bool(document.lines))
     menu.addAction("Find...\tCtrl+F", pane.find_bar.open)
-    menu.addAction("Go to line...\tCtrl+G", pane.ask_line)
-    menu.addAction("Go to definition\tF12", pane.go_to_definition)
+    menu.addAction("Go to line...\tCtrl+G", lambda: ask_line(pane))
+    menu.addAction("Go to definition\tF12", lambda: go_to_definition(pane))
     if pane.model.stage in EDITABLE:
         menu.addAction("Edit this text...", lambda: pane.edit_wanted.emit(pane))
     menu.addSeparator()

@@ -1,10 +1,9 @@
-"""What an IR pane is made of. Each part is made when it is first asked for, so that a pane that is made in advance can
-have them one by one: all at once would be felt."""
+"""What an IR pane is made of. Where a pane is made in advance, its parts are made a few at a time: all at once would be
+felt."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 
 from app.theme.look import Look
 from app.viewmodels.frame.devices import TARGETS
@@ -14,56 +13,31 @@ from app.views.text.pane_strip import PaneStrip
 from app.views.text.text_view import TextView
 from app.views.text.waiting import Waiting
 
+_STEPS = 4
+
 
 class PaneParts:
-    """The parts of one pane."""
+    """The parts of one pane: there at once, or in `advance` once its steps were taken."""
 
-    def __init__(self, look: Look) -> None:
-        self._look = look
+    def __init__(self, look: Look, advance: bool = False) -> None:
+        self._to_come = self._make(look)
+        for step in self.steps() if not advance else ():
+            step()
 
     def steps(self) -> Iterator[Callable[[], object]]:
         """What makes them, a few at a time."""
-        yield lambda: self.waiting
-        yield lambda: self.find_bar
-        yield lambda: (self.bar, self.strip)
-        yield lambda: (self.stage, self.kernel, self.target)
+        for _ in range(_STEPS):
+            yield lambda: next(self._to_come, None)
 
-    @cached_property
-    def text(self) -> TextView:
-        """The text itself."""
-        return TextView(self._look)
-
-    @cached_property
-    def waiting(self) -> Waiting:
-        """What stands over a text that is on its way."""
-        return Waiting(self.text)
-
-    @cached_property
-    def find_bar(self) -> FindBar:
-        """What searches the text."""
-        return FindBar(self._look, self.text)
-
-    @cached_property
-    def bar(self) -> MessageBar:
-        """What went wrong."""
-        return MessageBar(self._look, "pane")
-
-    @cached_property
-    def strip(self) -> PaneStrip:
-        """What is compared with what."""
-        return PaneStrip(self._look)
-
-    @cached_property
-    def stage(self) -> Choice:
-        """The stage on show."""
-        return Choice("Stage", flat=True)
-
-    @cached_property
-    def kernel(self) -> Choice:
-        """The kernel on show."""
-        return Choice("Kernel", flat=True)
-
-    @cached_property
-    def target(self) -> Choice:
-        """The target that it is compiled for."""
-        return Choice("Target of this pane", [(name, name) for name, _ in TARGETS], flat=True)
+    def _make(self, look: Look) -> Iterator[None]:
+        self.text = TextView(look)
+        self.waiting = Waiting(self.text)  # what stands over a text that is on its way
+        yield
+        self.find_bar = FindBar(look, self.text)
+        yield
+        self.bar = MessageBar(look, "pane")  # what went wrong
+        self.strip = PaneStrip(look)  # what is compared with what
+        yield
+        self.stage = Choice("Stage", flat=True)
+        self.kernel = Choice("Kernel", flat=True)
+        self.target = Choice("Target of this pane", [(name, name) for name, _ in TARGETS], flat=True)

@@ -30,7 +30,7 @@ def step_difference(pane: Any, by: int) -> None:
     pane.text.go_to_line((later or changes)[0] if by > 0 else (earlier or changes)[-1])
 
 
-def go_to_definition(pane: Any, line: int, column: int) -> None:
+def go_to_definition(pane: Any, line: int = -1, column: int = 0) -> None:
     """Where the symbol at a place is defined; at the place clicked last where none is given."""
     if line < 0:
         line, column = pane.text.pressed

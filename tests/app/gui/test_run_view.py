@@ -13,11 +13,12 @@ from app.viewmodels.requests import CeilingsTold
 from app.viewmodels.runs.funnel import bar_share, from_cache, funnel
 from app.viewmodels.runs.roofline import nearby, points
 from app.viewmodels.runs.run_figures import CallFigures, distribution
-from app.viewmodels.timeline.memory_plan import alive, describe
+from app.viewmodels.timeline.memory_plan import describe
 from app.views.runs.roofline import RooflineView
 from app.views.runs.run_view import counter_value, read_sizes
 from app.worker.machine_jobs import devices
 from compiler.targets.nvptx import runs_on
+from profiler.analysis.memory import alive_bytes
 from profiler.analysis.roofline import levels_of, peak_for, peaks_of, rates
 from profiler.counted import CountedLaunch
 from profiler.records import Ceiling, Machine
@@ -372,7 +373,7 @@ def test_memory_blocks_say_what_they_hold_and_select_it(qtbot, compiled):
     block = next(b for b in compilation.blocks if b.nodes)
     words = describe(compilation, block)
     assert block.nodes[0] in words and "launch" in words
-    used = alive(compilation)
+    used = alive_bytes(compilation.blocks, len(compilation.calls))
     assert len(used) == len(compilation.calls) and max(used) <= compilation.peak
     centre = view.rect_of(block).center()
     assert view.block_at(centre) is block
