@@ -45,7 +45,8 @@ class NotebookFeature(Feature):
         view.open_flows_wanted.connect(self.open_flows)
         view.edit_wanted.connect(self.edit)
         view.copy_command_wanted.connect(self.copy_command)
-        records.runs_listed.connect(lambda _: records.ask(ListFlowsRequest(), view.set_flows, "runs"))
+        listed = lambda rows: view.set_rows(FLOWS, rows)  # noqa: E731
+        records.runs_listed.connect(lambda _: records.ask(ListFlowsRequest(), listed, "runs"))
         flows.measured.connect(self._keep_flows)
 
     def edit(self, what: str, rows: tuple[Any, ...]) -> None:

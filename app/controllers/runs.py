@@ -26,7 +26,7 @@ from app.views.frame.toolbar import ChoiceBar
 from app.views.parts.later import in_thread
 from app.views.runs.roofline import RooflineView
 from app.views.runs.run_view import RunView, read_sizes
-from app.views.runs.runs import RunsView
+from app.views.runs.runs import COMPILATIONS, RunsView
 from app.views.timeline.view import TimelineView
 
 _Question = DevicesRequest | CeilingsRequest
@@ -70,7 +70,7 @@ class RunsFeature(Feature):
         self.list.compare_wanted.connect(records.compare)
         self.list.compare_compilations_wanted.connect(records.compare_compilations)
         records.runs_listed.connect(self.list.set_runs)
-        records.compilations_listed.connect(self.list.set_compilations)
+        records.compilations_listed.connect(lambda rows: self.list.set_rows(COMPILATIONS, rows))
         records.ceilings_measured.connect(self.roofline.set_ceilings)
         records.started.connect(lambda what: status.start(what, "machine"))
         records.progressed.connect(lambda stage, done: status.set_progress(stage, done, "machine"))

@@ -159,14 +159,10 @@ class OpenRunRequest:
 class ListRunsRequest:
     """The newest runs of the database."""
 
-    limit: int = 300
-
 
 @dataclass(frozen=True)
 class ListCompilationsRequest:
     """The newest compilations of the database."""
-
-    limit: int = 300
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,8 @@ from profiler.store.flow_tables import delete_flow_tables, flow_table, keep_flow
 from profiler.store.kernel_notes import kernel_notes, note_kernel
 from profiler.units import moment
 
+_NEWEST = 300  # of a list, at most
+
 
 def changes(row: dict[str, Any]) -> str:
     """What a user changed about a compilation, in words."""
@@ -20,7 +22,7 @@ def changes(row: dict[str, Any]) -> str:
     return ", ".join(f"{count} {what}" for count, what in counted if isinstance(count, int) and count > 0)
 
 
-def list_runs(request: ListRunsRequest, _report: Report) -> tuple[RunRow, ...]:
+def list_runs(_request: ListRunsRequest, _report: Report) -> tuple[RunRow, ...]:
     """The newest runs."""
     return tuple(
         RunRow(
@@ -37,29 +39,29 @@ def list_runs(request: ListRunsRequest, _report: Report) -> tuple[RunRow, ...]:
             tuple(row["tags"]),
             row["pinned"],
         )
-        for row in ask(lambda store: queries.list_runs(store, queries.RunFilter(limit=request.limit)), [])
+        for row in ask(lambda store: queries.list_runs(store, queries.RunFilter(limit=_NEWEST)), [])
     )
 
 
-def list_compilations(request: ListCompilationsRequest, _report: Report) -> tuple[CompilationRow, ...]:
+def list_compilations(_request: ListCompilationsRequest, _report: Report) -> tuple[CompilationRow, ...]:
     """The newest compilations."""
     return tuple(
         CompilationRow(
             row["id"], moment(row["created"]), row["source"], row["target"],
             f"{row['target']} {row['flow']} -O{row['opt_level']}", row["seconds"], row["kernels"], changes(row),
         )
-        for row in ask(lambda store: queries.list_compilations(store, limit=request.limit), [])
+        for row in ask(lambda store: queries.list_compilations(store, limit=_NEWEST), [])
     )  # fmt: skip
 
 
-def list_flows(request: notebook.ListFlowsRequest, _report: Report) -> tuple[notebook.FlowTableRow, ...]:
+def list_flows(_request: notebook.ListFlowsRequest, _report: Report) -> tuple[notebook.FlowTableRow, ...]:
     """The newest tables of flows."""
     return tuple(
         notebook.FlowTableRow(
             row["id"], moment(row["created"]), row["source"], row["target"],
             int(row["cells"] or 0) + int(row["starts"] or 0), int(row["repeats"] or 0),
         )
-        for row in ask(lambda store: list_flow_tables(store, request.limit), [])
+        for row in ask(lambda store: list_flow_tables(store, _NEWEST), [])
     )  # fmt: skip
 
 

@@ -132,14 +132,10 @@ class GraphModel:
         """Show these copies of a layer by themselves."""
         self._fold(opened=self.folds.opened | {(repeat, copy) for copy in copies})
 
-    def fold_layer(self, repeat: int) -> None:
-        """All copies of a layer as one again."""
-        self._fold(opened=frozenset(entry for entry in self.folds.opened if entry[0] != repeat))
-
     def toggle_layer(self, key: Key) -> None:
         """Show each copy of a layer's frame by itself; or, where it is one copy already, fold them all."""
         if key.first == key.last:
-            self.fold_layer(key.number)
+            self._fold(opened=frozenset(entry for entry in self.folds.opened if entry[0] != key.number))
         else:
             self.open_copies(key.number, range(key.first, key.last + 1))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
@@ -11,13 +10,8 @@ NODE_GAP, LAYER_GAP, LANE, LANE_GAP = 18.0, 34.0, 4.0, 9.0
 _ROUNDS = 6
 _DEEP, _LONG, _LANE_SHARE = 400, 6, 4
 Points = list[tuple[float, float]]
-
-
-class Box(NamedTuple):
-    """The size of a box."""
-
-    width: float
-    height: float
+Box = tuple[float, float]
+"""How wide and how high a box is."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class _Tree:
     """The groups of a request as a tree, with every edge filed where it runs."""
 
     def __init__(self, request: LayoutRequest) -> None:
-        self.sizes = np.asarray(request.sizes, float).reshape(-1, 2).tolist()
+        self.sizes: list[Box] = [(w, h) for w, h in np.asarray(request.sizes, float).reshape(-1, 2).tolist()]
         self.group_of = np.asarray(request.groups, np.int64).tolist()
         pairs: list[list[int]] = np.asarray(request.parents, np.int64).reshape(-1, 2).tolist()
         self.parent: dict[int, int] = {group: outer for group, outer in pairs}
@@ -115,7 +115,7 @@ def lay_out(request: LayoutRequest) -> Layout:
     widths = np.asarray(request.widths, float).tolist()
     for group in tree.inner_first():
         content = tree.groups[group]
-        boxes = tuple(Box(*tree.sizes[i]) if kind == 0 else Box(*outer_size[i]) for kind, i in content.items)
+        boxes = tuple(tree.sizes[i] if kind == 0 else outer_size[i] for kind, i in content.items)
         enters, leaves = _numbered(content.enters), _numbered(content.leaves)
         key = (boxes, tuple(content.edges), enters, leaves)
         if key not in known:  # repeated layers have the same inside

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import takewhile
 
 from app.viewmodels.compilation import Compilation
 
@@ -68,16 +69,8 @@ def find_modules(compilation: Compilation) -> Modules:
 
 def common(paths: Iterable[Path]) -> Path:
     """The innermost module that all paths are in."""
-    found: Path | None = None
-    for path in paths:
-        if found is None:
-            found = path
-        elif path != found:
-            same = 0
-            while same < min(len(found), len(path)) and found[same] == path[same]:
-                same += 1
-            found = found[:same]
-    return found or ()
+    levels = takewhile(lambda names: len(set(names)) == 1, zip(*set(paths)))
+    return tuple(names[0] for names in levels)
 
 
 def _of_calls(compilation: Compilation, split: dict[str, Path]) -> list[Path]:

@@ -42,10 +42,6 @@ class Folds:
     fold_repeats: bool = True
     by_module: bool = False
 
-    def copies_of(self, repeat: int, count: int) -> set[int]:
-        """The copies of a layer that are shown by themselves."""
-        return {copy for index, copy in self.opened if index == repeat and copy < count}
-
 
 @dataclass(frozen=True)
 class Frame:
@@ -113,7 +109,8 @@ class _Builder:
         self._ranges: dict[tuple[int, int], tuple[int, int]] = {}
         by_layer = scene.folds.fold_repeats and scene.modules is None
         for index, repeat in enumerate(scene.repeats if by_layer else ()):
-            for first, last in _ranges(repeat.count, scene.folds.copies_of(index, repeat.count)):
+            opened = {copy for number, copy in scene.folds.opened if number == index and copy < repeat.count}
+            for first, last in _ranges(repeat.count, opened):
                 self._ranges |= {(index, copy): (first, last) for copy in range(first, last + 1)}
             for copy, names in enumerate(repeat.copies):
                 scene.place_of |= {name: (index, copy, slot) for slot, name in enumerate(names)}
@@ -162,7 +159,7 @@ class _Builder:
             key = Key("module", modules.numbers[within])
             nodes, launches = modules.nodes[within], modules.calls[within]
             if key in scene.folds.collapsed:
-                words = _counted(len(nodes), "node") + (f", {_counted(len(launches), 'kernel')}" if launches else "")
+                words = many(len(nodes), "node") + (f", {many(len(launches), 'kernel')}" if launches else "")
                 return self._closed(key, "module", within[-1], words, nodes, parent)
             if key not in self._frame_of:
                 self._frame_of[key] = len(scene.frames)
@@ -264,10 +261,6 @@ def _ranges(count: int, opened: Iterable[int]) -> list[tuple[int, int]]:
         ranges.append((copy, copy))
         first = copy + 1
     return [*ranges, (first, count - 1)] if first < count else ranges
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _times(count: int) -> str:

@@ -10,8 +10,6 @@ from typing import Any
 class ListFlowsRequest:
     """The newest tables of flows in the database."""
 
-    limit: int = 300
-
 
 @dataclass(frozen=True)
 class KeepFlowsRequest:

@@ -21,7 +21,7 @@ class Card(QFrame):
 
     opened = Signal(str)
 
-    def __init__(self, look: Look, source: str, title: str, description: str, icon: str = "sample") -> None:
+    def __init__(self, look: Look, source: str, title: str, description: str) -> None:
         super().__init__()
         self.source = source
         self.setProperty("role", "card")
@@ -30,7 +30,7 @@ class Card(QFrame):
         self.setAccessibleName(f"Open {title}: {description}")
         self.setMinimumHeight(84)
         mark = QLabel()
-        mark.setPixmap(look.icon(icon, "accent").pixmap(QSize(20, 20)))
+        mark.setPixmap(look.icon("sample", "accent").pixmap(QSize(20, 20)))
         name = label(title, "heading")
         words = paragraph(description)
         words.setAlignment(Qt.AlignmentFlag.AlignTop)

@@ -75,18 +75,18 @@ class Workbench(QMainWindow):
         self.tabifyDockWidget(self.graph_dock, self.source_dock)
         self.graph_dock.raise_()
 
-    def add_pane(self, stage: str, kernel: str = "", beside: bool = True, model: IrPaneModel | None = None) -> IrPane:
+    def add_pane(self, stage: str, kernel: str = "", model: IrPaneModel | None = None) -> IrPane:
         """One more IR pane, right of the others: one that rests, where there is any."""
         wanted = model or IrPaneModel(stage=stage, kernel=kernel)
         if self._resting:
-            pane = self._wake(wanted, beside)
+            pane = self._wake(wanted)
             self.pane_used.emit()
         else:
             name = self._free_name()
             dock, pane = self._dock(name, name), IrPane(self._look, wanted, self._selection)
             dock.setTitleBarWidget(pane.header)
             dock.setWidget(pane)
-            self._put(pane, dock, beside)
+            self._put(pane, dock)
             dock.show()
             self._listen(pane)
             self._rename(pane)
@@ -102,9 +102,9 @@ class Workbench(QMainWindow):
         taken = {dock.objectName() for dock in self._pane_docks.values()}
         return next(name for number in count(1) if (name := f"pane-{number}") not in taken)
 
-    def _put(self, pane: IrPane, dock: QDockWidget, beside: bool = True) -> None:
+    def _put(self, pane: IrPane, dock: QDockWidget) -> None:
         if self.panes:
-            self._join(self._pane_docks[self.panes[-1]], dock, beside)
+            self._join(self._pane_docks[self.panes[-1]], dock)
         else:
             self.addDockWidget(Qt.DockWidgetArea.TopDockWidgetArea, dock, Qt.Orientation.Horizontal)
         self.panes.append(pane)
@@ -134,14 +134,14 @@ class Workbench(QMainWindow):
         dock.setObjectName("")  # a layout restored meanwhile must not find it
         self._resting.append((pane, dock))
 
-    def _wake(self, wanted: IrPaneModel, beside: bool = True) -> IrPane:
+    def _wake(self, wanted: IrPaneModel) -> IrPane:
         """A pane that rests, for what a new one would show. It is filled before it is in sight: for each part that is
         shown or hidden in one that is, Qt lays out all the others."""
         pane, dock = self._resting.pop()
         pane.take(wanted)
         self.pane_woken.emit(pane)
         dock.setObjectName(self._free_name())
-        self._put(pane, dock, beside)
+        self._put(pane, dock)
         self._rename(pane)
         dock.show()
         return pane
@@ -187,14 +187,14 @@ class Workbench(QMainWindow):
             free.append(self.add_pane("asm"))
         return free
 
-    def _join(self, last: QDockWidget, dock: QDockWidget, beside: bool) -> None:
+    def _join(self, last: QDockWidget, dock: QDockWidget) -> None:
         """A pane beside the last one; below it where both would be too narrow, a tab where they would be too low."""
         room = (self.width() - (self.graph_dock.width() if self.graph_dock.isVisible() else 0)) // (len(self.panes) + 1)
         down = self.isVisible() and self.shape != BELOW and room < self.readable
         self.splitDockWidget(last, dock, Qt.Orientation.Vertical if down else Qt.Orientation.Horizontal)
         low = self.isVisible() and self.height() // (len(self.panes) + 1) < _TALL
         narrow = self.isVisible() and self.shape == BELOW and self.width() // (len(self.panes) + 1) < self.readable
-        if not beside or (down and low) or narrow:
+        if (down and low) or narrow:
             self.tabifyDockWidget(last, dock)
             dock.raise_()
 

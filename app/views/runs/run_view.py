@@ -195,8 +195,9 @@ class RunView(QWidget):
         self.counters.set_records(sorted(counters, key=lambda counter: counter[1] is None))  # what is known first
         missing = sum(value is None for _, value, _, _ in counters)
         self.tabs.setTabText(1, f"Counters ({len(counters) - missing} of {len(counters)})")
-        self.notes.setText("\n".join(self._notes(run)) or "Nothing to note.")
-        self.tabs.setTabText(2, f"Notes ({len(self._notes(run))})")
+        notes = [*(f"check: {words}" for words in run.checks), *run.notes]
+        self.notes.setText("\n".join(notes) or "Nothing to note.")
+        self.tabs.setTabText(2, f"Notes ({len(notes)})")
 
     def _list(self) -> None:
         """The launches as they are to be put together, under the whole model."""
@@ -219,9 +220,6 @@ class RunView(QWidget):
             f"{seconds(whole.median)} {middle}{surely}, {len(run.totals)} calls; {CHECKS[run.ok]}; {where}"
             f"{', ' + sizes if sizes else ''}{best}; {kept}"
         )
-
-    def _notes(self, run: RunTimes) -> list[str]:
-        return [*(f"check: {words}" for words in run.checks), *run.notes]
 
     def _chosen(self, row: CallFigures) -> None:
         self._show_times(row if row.times else self._rows[0])

@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QMenu, QStackedWidget, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
-from app.viewmodels.requests import CompilationRow, RunRow, source_name
-from app.viewmodels.runs.notebook import FlowTableRow
+from app.viewmodels.requests import RunRow, source_name
 from app.views.parts.controls import column, open_menu, push_button
 from app.views.parts.header import Header
 from app.views.parts.table import RecordView
@@ -165,15 +164,13 @@ class RunsView(QWidget):
     def set_runs(self, runs: tuple[RunRow, ...]) -> None:
         """Show these; the newest is first."""
         self.runs = runs
-        self._set(RUNS, runs)
+        self.set_rows(RUNS, runs)
 
-    def set_compilations(self, rows: tuple[CompilationRow, ...]) -> None:
-        """Show these; the newest is first."""
-        self._set(COMPILATIONS, rows)
-
-    def set_flows(self, rows: tuple[FlowTableRow, ...]) -> None:
-        """Show these; the newest is first."""
-        self._set(FLOWS, rows)
+    def set_rows(self, kind: str, rows: Sequence[Any]) -> None:
+        """Show these of a kind; the newest is first."""
+        self._kept[kind] = rows
+        self.tables[kind].set_records(self._grouped([row for row in rows if (kind, row.number) not in self._hidden]))
+        self._enable()
 
     def hide_rows(self, rows: set[tuple[str, int]]) -> None:
         """Leave out rows that are deleted, by kind and number: all of them, and no others."""
@@ -188,14 +185,9 @@ class RunsView(QWidget):
     def _table(self) -> RecordView:
         return self.tables[self.kind.value or RUNS]
 
-    def _set(self, kind: str, rows: Sequence[Any]) -> None:
-        self._kept[kind] = rows
-        self.tables[kind].set_records(self._grouped([row for row in rows if (kind, row.number) not in self._hidden]))
-        self._enable()
-
     def _arrange(self) -> None:
         for kind, rows in self._kept.items():
-            self._set(kind, rows)
+            self.set_rows(kind, rows)
 
     def _grouped(self, rows: Sequence[Any]) -> list[Any]:
         """In the order that is chosen; by source, the source with the newest row first, and named once."""

@@ -237,8 +237,8 @@ def test_edges_end_at_their_boxes_and_pass_beside_the_others():
 
 
 def test_a_cycle_that_folding_made_is_laid_out_all_the_same():
-    from app.viewmodels.graph.layers import Box, place
+    from app.viewmodels.graph.layers import place
 
-    placed = place((Box(10, 10),) * 3, [(0, 1), (1, 2), (2, 1)])
+    placed = place(((10.0, 10.0),) * 3, [(0, 1), (1, 2), (2, 1)])
     assert len({tuple(corner) for corner in placed.corners.tolist()}) == 3
     assert np.isfinite(placed.corners).all()
