@@ -124,7 +124,7 @@ def _shoot(application, window, arguments, theme: str) -> None:
     pane.model.show(stage="llvm-opt")
     _wait(application, lambda: not pane.model.loading)
     pane.compare.setChecked(True)
-    _wait(application, lambda: pane.diff is not None)
+    _wait(application, lambda: pane.model.diff is not None)
     save("diff")
     pane.compare.setChecked(False)
     pane.model.show(stage="asm")

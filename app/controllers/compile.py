@@ -103,7 +103,7 @@ class CompileFeature(Feature):
 
     def _escape(self) -> None:
         if not self._cancel_all():
-            self._state.selection.clear()
+            self._state.selection.select(())
 
     def _started(self, what: str) -> None:
         self._status.start(what)

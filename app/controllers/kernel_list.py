@@ -102,4 +102,4 @@ class KernelListFeature(Feature):
         compilation = self._state.compilation
         if compilation is not None and self._rows:
             chosen = compilation.kernels_of(self._state.selection.nodes) if kernels is None else kernels
-            self.view.mark(rows_of(self._rows, chosen))
+            self.view.view.select_records(rows_of(self._rows, chosen))

@@ -251,8 +251,8 @@ class PanesFeature(Feature):
     def _step(self, by: int) -> None:
         """In the pane with the keyboard, else in the first that shows a difference."""
         current = self.workbench.focused_pane() or self.workbench.current_pane()
-        if current is None or current.diff is None:
-            current = next((pane for pane in self.workbench.panes if pane.diff is not None), None)
+        if current is None or current.model.diff is None:
+            current = next((pane for pane in self.workbench.panes if pane.model.diff is not None), None)
         if current is not None:
             step_difference(current, by)
 

@@ -98,10 +98,6 @@ class Look(QObject):
         self.ui_font = fonts.ui_font(*wanted)
         self.apply(choice)
 
-    def colour(self, name: str, alpha: int = 255) -> QColor:
-        """A token of the theme as a colour."""
-        return tint(getattr(self.theme, name), alpha)
-
     def icon(self, name: str, token: str = "muted") -> QIcon:
         """An icon in a theme colour."""
         return icons.icon(name, getattr(self.theme, token), self.theme.disabled)

@@ -60,10 +60,6 @@ class Selection:
             self.hover_nodes, self.hover_spot = chosen, spot
             self.hovered.emit(chosen, origin)
 
-    def clear(self) -> None:
-        """Select nothing."""
-        self.select(())
-
     def back(self) -> bool:
         """The selection before this one; False at the beginning."""
         return self._walk(-1)

@@ -103,12 +103,9 @@ class FlowsModel:
 
     def load(self, document: dict[str, Any]) -> None:
         """Show a table that was kept in place of what was measured here."""
-        self._forget()
+        self._samples, self._base, self._disturbed, self.running, self.active = {}, None, set(), None, False
         self._stored, self.request, self.interrupted = document, None, bool(document.get("interrupted"))
         self.changed.emit()
-
-    def _forget(self) -> None:
-        self._samples, self._base, self._disturbed, self.running, self.active = {}, None, set(), None, False
 
     def rows(self) -> list[FlowRow]:
         """Every cell that was asked for, in the order of its settings."""

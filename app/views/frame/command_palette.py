@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt
+from PySide6.QtCore import QEvent, QObject, QRect, QSize, Qt
 from PySide6.QtGui import QAction, QColor, QKeyEvent, QKeySequence, QPainter, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
@@ -15,7 +15,6 @@ from PySide6.QtWidgets import (
     QStyle,
     QStyledItemDelegate,
     QStyleOption,
-    QStyleOptionViewItem,
     QStylePainter,
     QWidget,
 )
@@ -45,23 +44,21 @@ class Offer:
 class _Entry(QStyledItemDelegate):
     """The name at the left, the keys at the right."""
 
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def paint(self, painter: QPainter, option, index) -> None:  # stubs leave out what an option holds
         super().paint(painter, option, index)
         keys = index.data(KEYS)
         if keys:
-            box: QRect = option.rect  # type: ignore[attr-defined]
+            box: QRect = option.rect
             painter.save()
-            colour = QColor(option.palette.text().color())  # type: ignore[attr-defined]
+            colour = QColor(option.palette.text().color())
             colour.setAlpha(180)
             painter.setPen(colour)
             side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
             painter.drawText(box.adjusted(8, 0, -10, 0), side, keys)
             painter.restore()
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        return QSize(120, option.fontMetrics.height() + 12)  # type: ignore[attr-defined]
+    def sizeHint(self, option, index) -> QSize:
+        return QSize(120, option.fontMetrics.height() + 12)
 
 
 class _Entries(QListWidget):

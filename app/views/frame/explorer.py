@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QSize, Qt, Signal
-from PySide6.QtGui import QFont, QPainter
+from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtGui import QColor, QFont, QPainter
 from PySide6.QtWidgets import (
     QListWidget,
     QListWidgetItem,
     QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTabWidget,
     QWidget,
 )
@@ -113,33 +112,31 @@ class _TwoLines(QStyledItemDelegate):
         super().__init__(parent)
         self._look = look
 
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def paint(self, painter: QPainter, option, index) -> None:  # stubs leave out what an option holds
         super().paint(painter, option, index)
-        box: Any = option.rect  # type: ignore[attr-defined]
-        small = QFont(option.font)  # type: ignore[attr-defined]
+        box: Any = option.rect
+        small = QFont(option.font)
         small.setPixelSize(max(self._look.ui_pixels - 2, 9))
         half = (box.height() - 2 * _PAD) // 2
         above = box.adjusted(30, _PAD, -8, -_PAD - half)
         painter.save()
         for role, font, colour, place in (
-            (Qt.ItemDataRole.DisplayRole, option.font, "text", above),  # type: ignore[attr-defined]
+            (Qt.ItemDataRole.DisplayRole, option.font, "text", above),
             (_DESCRIPTION, small, "muted", above.translated(0, half)),
         ):
             painter.setFont(font)
-            painter.setPen(self._look.colour(colour))
+            painter.setPen(QColor(getattr(self._look.theme, colour)))
             words = painter.fontMetrics().elidedText(index.data(role), Qt.TextElideMode.ElideRight, place.width())
             painter.drawText(place, Qt.AlignmentFlag.AlignVCenter, words)
         painter.restore()
 
-    def initStyleOption(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> None:
+    def initStyleOption(self, option, index) -> None:
         """Without the text, which is drawn in its two lines afterwards."""
         super().initStyleOption(option, index)
-        option.text = ""  # type: ignore[attr-defined]
+        option.text = ""
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        return QSize(120, 2 * option.fontMetrics.height() + 2 * _PAD)  # type: ignore[attr-defined]
+    def sizeHint(self, option, index) -> QSize:
+        return QSize(120, 2 * option.fontMetrics.height() + 2 * _PAD)
 
 
 class SamplesView(QListWidget):
@@ -183,8 +180,6 @@ class Explorer(QTabWidget):
         self.setUsesScrollButtons(False)
         self.tabBar().setExpanding(False)
         self.tabBar().setAccessibleName("Explorer")
-        self.addTab(kernels, "Kernels")
-        self.addTab(passes, "Passes")
-        self.addTab(samples, "Samples")
-        self.addTab(runs, "Runs")
+        for view, title in ((kernels, "Kernels"), (passes, "Passes"), (samples, "Samples"), (runs, "Runs")):
+            self.addTab(view, title)
         self.setMinimumWidth(228)

@@ -33,11 +33,6 @@ class SearchRow(Header):
         for switch in (self.regex, self.case):
             switch.toggled.connect(lambda _: self.ask())
 
-    @property
-    def text(self) -> str:
-        """What is to be found."""
-        return self.field.text()
-
     def ask(self) -> None:
         """Ask now, whatever the pause."""
         self._delay.stop()
@@ -51,7 +46,7 @@ class SearchRow(Header):
     def pattern(self) -> Pattern | None:
         """What was typed as an expression over bytes; None, and said so, where it is none."""
         try:
-            found = expression(self.text, self.regex.isChecked(), self.case.isChecked())
+            found = expression(self.field.text(), self.regex.isChecked(), self.case.isChecked())
         except ValueError as error:
             self.say(str(error), problem=True)
             return None

@@ -106,16 +106,12 @@ class CompareView(QWidget):
         heads, rows = self.view.table.horizontalHeader().sizeHint(), self.view.table.verticalHeader()
         return self.height() - above - BAR - heads.height() - 2 * rows.defaultSectionSize()
 
-    @property
-    def _narrow(self) -> bool:
-        return self.width() < _NARROW
-
     def _share(self) -> None:
         """The facts beside the verdicts where both have room, else in a line above them."""
-        some = bool(self.comparison and self.comparison.differences)
-        self.facts.setVisible(not self._narrow and some)
+        some, narrow = bool(self.comparison and self.comparison.differences), self.width() < _NARROW
+        self.facts.setVisible(not narrow and some)
         room, line = self._room(), self.differs.height()
-        self.differs.setVisible(self._narrow and some and room >= line)
+        self.differs.setVisible(narrow and some and room >= line)
         self.method.setVisible(room >= self.method.height() + line)
         if not self._moved:
             facts = max(230, min(int(self.width() * 0.26), 460))

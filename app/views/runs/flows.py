@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRectF, Qt, Signal
+from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QAction, QBrush, QColor, QPainter
 from PySide6.QtWidgets import (
     QMenu,
     QStyledItemDelegate,
-    QStyleOptionViewItem,
     QWidget,
 )
 
@@ -51,15 +50,13 @@ class _Bars(QStyledItemDelegate):
         super().__init__(view)
         self._look, self._view = look, view
 
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def paint(self, painter: QPainter, option, index) -> None:  # stubs leave out what an option holds
         super().paint(painter, option, index)
         row: FlowRow = self._view.view.model.record(index.row())
         if not row.figures:
             return
         most = max((sum(_parts(r, self._view.shown.value)) for r in self._view.rows if r.figures), default=0) or 1
-        box: Any = option.rect  # type: ignore[attr-defined]
+        box: Any = option.rect
         left, room = box.left() + 8.0, box.width() - 16.0
         colour = QColor(self._look.theme.series[0 if row.cell.flow == "all-kernel" else 1])
         painter.save()
@@ -239,8 +236,7 @@ class FlowsView(QWidget):
 
     def _refresh(self) -> None:
         self.rows = self.model.rows()
-        never = 1 << 20  # a column without a figure in any row is hidden however wide the table is
-        self.view.set_room(_FIRST, 0 if any(r.cell.execute for r in self.rows) else never)
+        self.view.set_wanted(_FIRST, any(r.cell.execute for r in self.rows))
         telling = any(r.state != DONE for r in self.rows)  # waiting, running, stopped, disturbed: in any width
         self.view.set_room(_RUNS, 0 if telling else _ROOM)
         self.view.set_room(_PEAK, _ROOM_BESIDE if telling else 0)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QStackedWidget,
     QStyledItemDelegate,
-    QStyleOptionViewItem,
     QTableWidget,
     QTableWidgetItem,
     QWidget,
@@ -54,11 +53,9 @@ _HERE = Qt.ItemDataRole.UserRole
 class _Heat(QStyledItemDelegate):
     """Paints what is behind an item itself: under a style sheet Qt does not."""
 
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def paint(self, painter: QPainter, option, index) -> None:  # stubs leave out what an option holds
         if (behind := index.data(Qt.ItemDataRole.BackgroundRole)) is not None:
-            painter.fillRect(cast(Any, option).rect, behind)
+            painter.fillRect(option.rect, behind)
         super().paint(painter, option, index)
 
 

@@ -42,7 +42,7 @@ class FindBar(SearchRow):
         """Show the bar and put the cursor in it."""
         self.show()
         self.take_keyboard()
-        if self.text:
+        if self.field.text():
             self.search()
 
     def close_bar(self) -> None:
@@ -62,10 +62,10 @@ class FindBar(SearchRow):
     def search(self, stay: bool = False) -> None:
         """Find every match from the beginning; `stay` where the text is meant to be, not at one of them."""
         self._thread.cancel()
-        pattern = self.pattern() if self.text else None
+        pattern = self.pattern() if self.field.text() else None
         if pattern is None:
             self._view.set_matches(_NONE, -1)
-            if not self.text:
+            if not self.field.text():
                 self.say("")
             return
         self.say("searching")

@@ -14,7 +14,6 @@ from app.viewmodels.compilation import LIBRARY, PANE_STAGES, WHOLE_STAGES, Compi
 from app.viewmodels.frame.messages import Message
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
-from app.viewmodels.text.diff import DiffDocument
 from app.viewmodels.text.exact_lines import exact_lines, spot_of
 from app.viewmodels.text.folding import directive_lines, metadata_regions
 from app.viewmodels.text.instruction_help import line_tip
@@ -99,11 +98,6 @@ class IrPane(QWidget):
         selection.hovered.connect(self._light)
         self.lock.setChecked(model.locked)
         self._show_choice()
-
-    @property
-    def diff(self) -> DiffDocument | None:
-        """The differences on show, if any."""
-        return self.model.diff
 
     def release(self) -> None:
         """Stop listening: the pane is closing."""
@@ -311,7 +305,7 @@ class IrPane(QWidget):
         if not document.lines or self.model.stage == LIBRARY:
             self.coverage.setText("")
             return
-        noise = self.text.shown.noise if self.diff is None else None
+        noise = self.text.shown.noise if self.model.diff is None else None
         heat = f"  \u00b7  heat {self.costs.label}" if self.costs and self.costs.label else ""
         self.coverage.setText(f"{document.coverage_without(noise):.0%} linked{heat}")
 
@@ -324,7 +318,7 @@ class IrPane(QWidget):
         self.text.show_heat(*((self.costs.heat, self.costs.shares) if self.costs else (None, None)))
 
     def _hide_noise(self, on: bool) -> None:
-        noisy = self.model.stage in _MACHINE and self.diff is None
+        noisy = self.model.stage in _MACHINE and self.model.diff is None
         self.text.set_noise(directive_lines(self.text.document, self.text.shown.language) if on and noisy else None)
 
     def _compare(self, on: bool) -> None:

@@ -59,10 +59,6 @@ class KernelListView(QWidget):
         self.view.table.empty = sentence(words) or _EMPTY
         self.view.set_records(rows)
 
-    def mark(self, rows: Sequence[ListedKernel]) -> None:
-        """Mark the rows that what is selected in the window is made of."""
-        self.view.select_records(rows)
-
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
         self.wanted.emit()

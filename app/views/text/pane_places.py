@@ -21,7 +21,7 @@ def ask_line(pane: Any) -> None:
 
 def step_difference(pane: Any, by: int) -> None:
     """The next difference after where one is, or the one before; around at the ends."""
-    changes = pane.diff.changes if pane.diff else []
+    changes = pane.model.diff.changes if pane.model.diff else []
     if not changes:
         return
     at = pane.text.shown.caret if pane.text.shown.caret >= 0 else pane.text.visible_range()[0] - 1

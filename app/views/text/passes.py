@@ -6,14 +6,13 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
     QStyle,
     QStyledItemDelegate,
-    QStyleOptionViewItem,
     QWidget,
 )
 
@@ -169,23 +168,21 @@ class _TwoLines(QStyledItemDelegate):
         self._view, self._theme = view, theme
         self._rows: dict[tuple[object, ...], _Row] = {}
 
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
+    def paint(self, painter: QPainter, option, index) -> None:  # stubs leave out what an option holds
         if not self._view.compact:
             super().paint(painter, option, index)
             return
         self.initStyleOption(option, index)
         step: PassStep = self._view.view.model.record(index.row())
-        name, option.text = option.text, ""  # type: ignore[attr-defined]
-        style = option.widget.style() if option.widget else QApplication.style()  # type: ignore[attr-defined]
-        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)  # type: ignore[attr-defined]
-        box: QRect = option.rect.adjusted(8, 3, -8, -3)  # type: ignore[attr-defined]
-        font, half = option.font, box.height() // 2  # type: ignore[attr-defined]
+        name, option.text = option.text, ""
+        style = option.widget.style() if option.widget else QApplication.style()
+        style.drawControl(QStyle.ControlElement.CE_ItemViewItem, option, painter, option.widget)
+        box: QRect = option.rect.adjusted(8, 3, -8, -3)
+        font, half = option.font, box.height() // 2
         row = self._fitted(step, name, font, box.width())
         muted, faint = QColor(self._theme().muted), QColor(self._theme().faint)
         painter.save()
-        painter.setPen(option.palette.text().color() if step.changed else faint)  # type: ignore[attr-defined]
+        painter.setPen(option.palette.text().color() if step.changed else faint)
         upper, lower = box.adjusted(0, 0, 0, -half if row.below else 0), box.adjusted(0, half, 0, 0)
         painter.drawText(upper, _AT_LEFT, row.name)
         painter.drawText(upper, _AT_RIGHT, row.time)
@@ -219,7 +216,7 @@ class _TwoLines(QStyledItemDelegate):
         below = QFontMetrics(small).elidedText(self._view.second_line(step), cut, width)
         return _Row(name, used, stage, time, below, small)
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
+    def sizeHint(self, option, index) -> QSize:
         high = self._view.view.table.verticalHeader().defaultSectionSize()
         return QSize(super().sizeHint(option, index).width(), high)
 

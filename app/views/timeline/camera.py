@@ -50,10 +50,6 @@ class TimeCamera:
         """The same scale, beginning at a time."""
         return replace(self, begin=begin, end=begin + self.span)
 
-    def panned(self, share: float) -> TimeCamera:
-        """Moved by a share of what is in sight."""
-        return self.from_time(self.begin + self.span * share)
-
     def zoomed(self, factor: float, x: float | None = None) -> TimeCamera:
         """About a pixel; more than one shows more time."""
         centre = self.time_at((self.width + LABEL) / 2 if x is None else x)

@@ -79,7 +79,7 @@ class TimelineView(QWidget):
 
     def pan(self, share: float) -> None:
         """Move by a share of what is in sight."""
-        self._look_from(self.camera.panned(share))
+        self._look_from(self.camera.from_time(self.camera.begin + self.camera.span * share))
 
     def move_lanes(self, by: float) -> None:
         """Move the lanes up or down."""

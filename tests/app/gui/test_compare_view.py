@@ -68,10 +68,10 @@ def test_runs_open_at_the_first_stage_whose_ir_differs(qtbot, compiled):
     before, after = compiled.workbench.free_panes(2)
     assert before.model.stage == after.model.stage == opened.differs_at
     assert {before.model.origin, after.model.origin} == {f"c{side.compilation}" for side in comparison.sides}
-    assert before.diff.document.lines == after.diff.document.lines
-    assert before.diff.changes
+    assert before.model.diff.document.lines == after.model.diff.document.lines
+    assert before.model.diff.changes
     assert f"run {first}" in before.strip.words.text()
-    assert any((before.diff.marks < 0).tolist() + (after.diff.marks == 1).tolist())
+    assert any((before.model.diff.marks < 0).tolist() + (after.model.diff.marks == 1).tolist())
     before.text.verticalScrollBar().setValue(min(7, before.text.verticalScrollBar().maximum()))
     assert after.text.first_row == before.text.first_row
     for row in comparison.rows[1:]:
@@ -140,7 +140,7 @@ def test_a_what_if_opens_the_comparison_of_both_compilations(qtbot, compiled):
     qtbot.waitUntil(lambda: not any(pane.model.loading for pane in compiled.workbench.panes), timeout=60_000)
     before = compiled.workbench.free_panes(2)[0]
     assert before.model.stage == "mogg"
-    assert before.diff.changes
+    assert before.model.diff.changes
     compiled.state.run = None
     compiled.features.do("run")  # a run of the what-if makes the same cuts
     qtbot.waitUntil(lambda: compiled.state.run is not None and not compiled.turns.busy, timeout=120_000)

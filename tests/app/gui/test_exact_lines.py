@@ -106,7 +106,7 @@ def test_a_click_is_answered_within_fifty_milliseconds(qtbot, compiled):
     known = [n for n in range(document.lines) if document.place(n)[1] and document.nodes(n)]
     took = []
     for line in known[:: max(len(known) // 12, 1)]:
-        compiled.state.selection.clear()
+        compiled.state.selection.select(())
         asm.text.reveal(line)
         qtbot.wait_at_rest(compiled)
         painted = Paintings(views)

@@ -102,12 +102,12 @@ def test_a_pane_compares_with_the_stage_before_and_with_the_previous_compilation
     pane.text.setFocus()
     qtbot.keyClick(pane.text, Qt.Key.Key_D)
     loaded(qtbot, compiled)
-    assert pane.diff is not None
-    assert pane.diff.changes
+    assert pane.model.diff is not None
+    assert pane.model.diff.changes
     assert "LLVM" in pane.strip.words.text()
     qtbot.keyClick(pane.text, Qt.Key.Key_D)
     loaded(qtbot, compiled)
-    assert pane.diff is None
+    assert pane.model.diff is None
     compiled.choices.level.set_value("1")
     compiled.choices.level.chosen.emit("1")
     qtbot.waitUntil(lambda: compiled.state.compilation.choices.opt_level == 1, timeout=60_000)
@@ -116,7 +116,7 @@ def test_a_pane_compares_with_the_stage_before_and_with_the_previous_compilation
     loaded(qtbot, compiled)
     assert not pane.model.error
     assert "-O3" in pane.strip.words.text()
-    assert pane.diff.changes, "-O1 and -O3 differ in optimised LLVM IR"
+    assert pane.model.diff.changes, "-O1 and -O3 differ in optimised LLVM IR"
 
 
 def test_find_everywhere_also_finds_in_stages_no_pane_shows(qtbot, compiled, models):
@@ -227,7 +227,7 @@ def test_a_compared_pane_follows_the_selection_and_stays_compared(qtbot, compile
     compiled.state.selection.select([other.nodes[0]])
     loaded(qtbot, compiled)
     assert pane.model.kernel == other.name
-    assert pane.diff is not None
+    assert pane.model.diff is not None
     assert pane.model.against.key.kernel == other.name
 
 

@@ -245,7 +245,7 @@ def test_a_command_brings_back_what_is_on_the_screen(qtbot, window):
     assert words[:3] == ["kernelglass", "gui", "sample:mlp"]
     for option, value in (("--target", "cpu"), ("-O", "3"), ("--layout", "performance"), ("--select", "relu_0")):
         assert words[words.index(option) + 1] == value
-    window.state.selection.clear()
+    window.state.selection.select(())
     window.open_as("sample:mlp", Shown("cpu", "per-kernel", 2, layout="linked", selected=("relu_0",)))
     settled(qtbot, window)
     assert window.state.compilation.choices.flow == "per-kernel" and window.state.compilation.choices.opt_level == 2

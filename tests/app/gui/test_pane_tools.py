@@ -89,7 +89,7 @@ def test_any_two_panes_can_be_compared(qtbot, compiled):
     assert [title for title, _ in left.others()] == ["LLVM opt of matmul_add"]
     compiled.panes.compare_next(left)
     loaded(qtbot, compiled)
-    assert left.diff is not None and left.diff.changes
+    assert left.model.diff is not None and left.model.diff.changes
     assert "against LLVM opt of matmul_add" in left.strip.words.text()
 
 

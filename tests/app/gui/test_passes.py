@@ -88,17 +88,17 @@ def test_arrow_keys_step_and_the_pane_shows_the_diff_with_its_nodes(qtbot, stepp
     qtbot.waitUntil(lambda: pane.model.step == number and not pane.model.loading, timeout=60_000)
     assert not pane.model.error
     before, after = snapshots[number - 1].text.splitlines(), snapshots[number].text.splitlines()
-    shown = [pane.diff.document.line(line) for line in range(pane.diff.document.lines)]
-    kept_after = [line for line, mark in zip(shown, pane.diff.marks) if mark >= 0]
+    shown = [pane.model.diff.document.line(line) for line in range(pane.model.diff.document.lines)]
+    kept_after = [line for line, mark in zip(shown, pane.model.diff.marks) if mark >= 0]
     assert kept_after == [line.expandtabs(8) for line in after]
-    assert pane.diff.went == sum(mark < 0 for mark in pane.diff.marks)
-    assert len(before) == sum(mark <= 0 for mark in pane.diff.marks)
+    assert pane.model.diff.went == sum(mark < 0 for mark in pane.model.diff.marks)
+    assert len(before) == sum(mark <= 0 for mark in pane.model.diff.marks)
     assert snapshots[number].name in pane.strip.words.text()
     assert pane.strip.isVisible()
     provenance = line_provenance(snapshots[number].text, "llvm")
     nodes = kernel.with_nodes(snapshots[number].text, provenance).nodes
-    lines = [line for line, mark in enumerate(pane.diff.marks) if mark >= 0]
-    assert [pane.diff.document.nodes(line) for line in lines] == list(nodes)
+    lines = [line for line, mark in enumerate(pane.model.diff.marks) if mark >= 0]
+    assert [pane.model.diff.document.nodes(line) for line in lines] == list(nodes)
     stepping.state.selection.select(["matmul_0"])
     lit = [line for line, index in enumerate(lines) if pane.text.shown.lit[index]]
     assert lit == [line for line, entry in enumerate(nodes) if "matmul_0" in entry]
@@ -124,15 +124,15 @@ def test_f7_walks_the_differences_and_closing_the_strip_brings_the_stage_back(qt
     loaded(qtbot, stepping)
     pane = stepping.workbench.step_pane()
     places = []
-    for _ in range(len(pane.diff.changes)):
+    for _ in range(len(pane.model.diff.changes)):
         qtbot.keyClick(stepping, Qt.Key.Key_F7)
         places.append(pane.text.shown.caret)
-    assert sorted(places) == pane.diff.changes
+    assert sorted(places) == pane.model.diff.changes
     qtbot.keyClick(stepping, Qt.Key.Key_F7, Qt.KeyboardModifier.ShiftModifier)
-    assert pane.text.shown.caret in pane.diff.changes
+    assert pane.text.shown.caret in pane.model.diff.changes
     pane.strip.closed.emit()
     loaded(qtbot, stepping)
-    assert pane.diff is None
+    assert pane.model.diff is None
     assert not pane.strip.isVisible()
     assert pane.model.step == -1
 
