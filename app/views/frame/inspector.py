@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from PySide6.QtCore import QMimeData, QUrl, Signal
-from PySide6.QtGui import QTextDocument
+from PySide6.QtCore import QMimeData, QRectF, Qt, QUrl, Signal
+from PySide6.QtGui import QColor, QImage, QPainter, QTextDocument
 from PySide6.QtWidgets import QTextBrowser
 
 from app.theme.look import Look
@@ -15,11 +15,12 @@ from app.viewmodels.frame.inspection import Entry, Section, inspect
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.frame.weights import Weights
 from app.viewmodels.requests import RunTimes
-from app.views.frame.histogram import HIGH, WIDE, histogram_image
 from app.views.parts.later import NEXT, one_shot
 
 _MOST = 40  # entries of a section: more are counted
 _BREAK = "\u200b"  # a place where a line may end: nothing is seen there
+WIDE, HIGH = 220, 72  # pixels of a histogram
+_SHARP = 2  # pixels of the picture a pixel of the page: screens have up to so many
 
 
 def breakable(name: str) -> str:
@@ -193,3 +194,20 @@ class Inspector(QTextBrowser):
         index = int(url.path())
         if index < len(self._links):
             self._selection.select(self._links[index])
+
+
+def histogram_image(look: Look, weights: Weights) -> QImage:
+    """The bars of a histogram as a picture; what has elements at all is at least a pixel high."""
+    image = QImage(WIDE * _SHARP, HIGH * _SHARP, QImage.Format.Format_ARGB32_Premultiplied)
+    image.setDevicePixelRatio(_SHARP)
+    image.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(image)
+    top = max(weights.counts, default=0) or 1
+    step = WIDE / max(len(weights.counts), 1)
+    for index, count in enumerate(weights.counts):
+        tall = max(count / top * (HIGH - 4), 1.0) if count else 0.0
+        bar = QRectF(index * step, HIGH - 1 - tall, max(step - 1, 1.0), tall)
+        painter.fillRect(bar, QColor(look.theme.series[0]))
+    painter.fillRect(QRectF(0, HIGH - 1, WIDE, 1), QColor(look.theme.strong_border))
+    painter.end()
+    return image

@@ -9,7 +9,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 from app.theme.look import Look, tint
 from app.theme.tokens import readable
 from app.viewmodels.graph.folded_graph import GraphModel
-from app.views.graph.marks import GraphMarks
+from app.views.graph.camera import GraphMarks
 from app.views.parts.primitives import draw_rects, in_sight
 from compiler.printable import printable
 

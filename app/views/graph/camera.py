@@ -1,9 +1,11 @@
-"""Where the graph is looked at from, as a value: moving and zooming make another."""
+"""Where the graph is looked at from, and what of it is marked: lit by the selection, hovered, found, and where the
+keyboard is. Both are values: moving, zooming and marking make others."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QTransform
 
@@ -59,3 +61,18 @@ class Camera:
         room_x, room_y = max(self.width - 2 * MARGIN, 10), max(self.height - 2 * MARGIN, 10)
         scale = max(_SMALLEST, min(largest, room_x / max(rect.width(), 1), room_y / max(rect.height(), 1)))
         return replace(self, scale=scale).centred(rect.center())
+
+
+@dataclass(frozen=True)
+class GraphMarks:
+    """Masks over the boxes, and numbers of boxes; -1 is none."""
+
+    lit: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+    hovered: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
+    found: frozenset[int] = frozenset()
+    current: int = -1
+    current_edge: int = -1
+    focused: bool = False
+
+
+NO_MARKS = GraphMarks()

@@ -9,8 +9,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen, QPixmap,
 from app.theme.look import Look, tint
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.boxes import BoxPainter
-from app.views.graph.camera import Camera
-from app.views.graph.marks import GraphMarks
+from app.views.graph.camera import Camera, GraphMarks
 from app.views.graph.places import SMALL, any_box_in
 from app.views.parts.primitives import draw_rects
 

@@ -11,9 +11,8 @@ from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen
 from app.theme.look import Look, mixed, tint
 from app.viewmodels.graph.folded_graph import GraphModel
 from app.views.graph.boxes import MANY, NAMES, BoxPainter
-from app.views.graph.camera import Camera
+from app.views.graph.camera import NO_MARKS, Camera, GraphMarks
 from app.views.graph.frames import FramePainter
-from app.views.graph.marks import NO_MARKS, GraphMarks
 from app.views.graph.overlay import Minimap, paint_legend, paint_words
 from app.views.parts.primitives import draw_lines
 

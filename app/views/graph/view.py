@@ -19,13 +19,12 @@ from app.viewmodels.graph.folded_graph import GraphModel
 from app.viewmodels.graph.scene import Key
 from app.viewmodels.graph.walk import walk
 from app.views.graph import places
-from app.views.graph.camera import Camera
-from app.views.graph.marks import NO_MARKS
+from app.views.graph.camera import NO_MARKS, Camera
 from app.views.graph.painter import GraphPainter
 from app.views.graph.places import Hit, edge_at, hit, opening, rect_of, revealing, tip_of, whole
+from app.views.parts.chart import announce
 from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
-from app.views.parts.speech import announce
 
 _PAN = {"left": QPointF(60, 0), "right": QPointF(-60, 0), "up": QPointF(0, 60), "down": QPointF(0, -60)}
 

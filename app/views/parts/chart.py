@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QPoint, Qt
-from PySide6.QtGui import QColor, QHelpEvent, QPainter, QPen
+from PySide6.QtGui import QAccessible, QAccessibleEvent, QColor, QHelpEvent, QPainter, QPen
 from PySide6.QtWidgets import QToolTip, QWidget
 
 from app.theme.look import Look
@@ -16,6 +16,15 @@ def mark_keyboard(painter: QPainter, view: QWidget, look: Look) -> None:
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(look.theme.accent), 1))
         painter.drawRect(view.rect().adjusted(0, 0, -1, -1))
+
+
+def announce(widget: QWidget, text: str) -> None:
+    """Describe the widget anew, and tell a screen reader where one is listening."""
+    if widget.accessibleDescription() == text:
+        return
+    widget.setAccessibleDescription(text)
+    if QAccessible.isActive():
+        QAccessible.updateAccessibility(QAccessibleEvent(widget, QAccessible.Event.DescriptionChanged))
 
 
 class PaintedChart(QWidget):

@@ -128,7 +128,7 @@ class RooflineView(QWidget):
     def prepare(self) -> None:
         """Make the plot, which takes long enough to be felt: before there is something to show, where there is time."""
         if self._plot is None:
-            from app.views.parts.log_axis import LogAxis
+            from app.views.parts.plot import LogAxis
 
             self._plot = make_plot("Roofline plot", 60, **{side: LogAxis(side) for side in ("bottom", "left")})
             self._plot.hide()

@@ -1,9 +1,11 @@
-"""Where the timeline is looked at from, as a value: the time in sight, how far lanes are moved, the view's size."""
+"""Where the timeline is looked at from and what of it is marked, as values: the time in sight, how far lanes are moved,
+the view's size; the event under the mouse, what the selection lights, and what is measured."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 from PySide6.QtCore import QPointF
 
 from app.viewmodels.timeline.timeline import Timeline, Track
@@ -92,3 +94,18 @@ class TimeCamera:
             return None
         index = int((point.y() - self.lane_y(len(timeline.lanes))) // self.track_height(timeline))
         return timeline.tracks[index] if 0 <= index < len(timeline.tracks) else None
+
+
+@dataclass(frozen=True)
+class TimeMarks:
+    """`lit` are numbers of events in order; `measured` is the time from one end to the other."""
+
+    hover: int = -1
+    lit: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
+    measured: tuple[float, float] | None = None
+    measuring: bool = False
+
+    @property
+    def meant(self) -> np.ndarray:
+        """The hovered event, or the selected ones."""
+        return np.array([self.hover]) if self.hover >= 0 else self.lit

@@ -12,8 +12,7 @@ from app.theme.look import Look, tint
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.timeline.timeline import Timeline, Track
 from app.views.parts.primitives import draw_rects
-from app.views.timeline.camera import AXIS, LABEL, LANE, TimeCamera
-from app.views.timeline.marks import TimeMarks
+from app.views.timeline.camera import AXIS, LABEL, LANE, TimeCamera, TimeMarks
 from compiler.printable import printable
 
 _TICK = 90.0  # pixels between two ticks, at least

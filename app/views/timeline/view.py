@@ -14,11 +14,9 @@ from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds, size
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.timeline.timeline import Timeline
-from app.views.parts.chart import mark_keyboard
+from app.views.parts.chart import announce, mark_keyboard
 from app.views.parts.plain import plain_tip
-from app.views.parts.speech import announce
-from app.views.timeline.camera import AXIS, LANE, TimeCamera
-from app.views.timeline.marks import TimeMarks
+from app.views.timeline.camera import AXIS, LANE, TimeCamera, TimeMarks
 from app.views.timeline.painter import TimelinePainter
 
 

@@ -111,7 +111,7 @@ def test_a_crowd_is_named_all_the_same():
 
 def test_a_logarithmic_axis_has_plain_numbers_that_do_not_run_into_each_other(qapp):
     pytest.importorskip("pyqtgraph")
-    from app.views.parts.log_axis import LogAxis
+    from app.views.parts.plot import LogAxis
 
     axis = LogAxis("bottom")
     axis.setRange(-1, 2)

@@ -134,7 +134,7 @@ def test_one_copy_opened_is_selected_alone_and_the_others_stay_folded():
     assert model.scene.box_nodes[model.scene.box_of["n4"]] == ("n4",)
     assert model.scene.box_nodes[model.scene.box_of["n0"]] == ("n0", "n2")
     assert (model.scene.box_of["n3"], model.scene.box_of["n4"]) in model.scene.edges
-    model.fold_layer(0)
+    model.toggle_layer(Key("layer", 0, 2, 2))
     settle(model)
     assert model.scene.box_nodes[model.scene.box_of["n4"]] == ("n0", "n2", "n4", "n6", "n8")
 

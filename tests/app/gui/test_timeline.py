@@ -16,8 +16,7 @@ from app.viewmodels.compilation import CallRecord, Compilation, MemoryBlock
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.requests import RunTimes
 from app.viewmodels.timeline.timeline import Timeline, Track, compile_timeline, run_timeline
-from app.views.timeline.camera import AXIS, LANE
-from app.views.timeline.marks import TimeMarks
+from app.views.timeline.camera import AXIS, LANE, TimeMarks
 from app.views.timeline.memory import MemoryView
 from app.views.timeline.view import TimelineView
 from compiler.options import CompileOptions
