@@ -6,7 +6,6 @@ or leaves a group keeps a lane of its own through the group's layers, so that it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -69,7 +68,10 @@ class _Tree:
 
     def chain(self, node: int) -> list[int]:
         """The groups around a node, from the innermost to the root."""
-        group = self.group_of[node]
+        return self._out(self.group_of[node])
+
+    def _out(self, group: int) -> list[int]:
+        """A group and those around it."""
         if group not in self._chains:
             chain = [group]
             while chain[-1] != ROOT:
@@ -96,15 +98,9 @@ class _Tree:
             group.enters[a, group.items[(0, b) if not level else (1, down[level - 1])]] = None
         return out, into, up[out]
 
-    def inner_first(self) -> Iterator[int]:
+    def inner_first(self) -> list[int]:
         """Every group, those inside before those around them."""
-        depth = {group: 0 for group in self.groups}
-        for group in self.groups:
-            at, steps = group, 0
-            while at != ROOT:
-                at, steps = self.parent.get(at, ROOT), steps + 1
-            depth[group] = steps
-        return iter(sorted(self.groups, key=lambda group: -depth[group]))
+        return sorted(self.groups, key=lambda group: -len(self._out(group)))
 
 
 def lay_out(request: LayoutRequest) -> Layout:
