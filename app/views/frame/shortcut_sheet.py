@@ -13,7 +13,7 @@ from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPaintEvent, QP
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from app.theme.look import Look
-from app.views.parts.controls import line_field
+from app.views.parts.controls import Fitting, line_field
 from app.views.parts.widgets import scrolled
 
 Groups = Mapping[str, Sequence[tuple[str, str]]]
@@ -53,7 +53,7 @@ class _Line:
     place: QRect
 
 
-class ShortcutPage(QWidget):
+class ShortcutPage(Fitting, QWidget):
     """As high as what it shows needs at its width."""
 
     def __init__(self, look: Look, groups: Groups) -> None:
@@ -76,16 +76,12 @@ class ShortcutPage(QWidget):
         self.setAccessibleName("Shortcuts")
         self.setAccessibleDescription(". ".join(said))
         self._placed = ()
-        self._place()
+        self._fit()
 
     def sizeHint(self) -> QSize:
         return QSize(880, self._high)
 
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
-        self._place()
-
-    def _place(self) -> None:
+    def _fit(self) -> None:
         """Groups one below the other, each in the column that is shortest so far; once, however often Qt asks."""
         for_what = (self.width(), self.font().key())
         if for_what == self._placed:

@@ -24,6 +24,17 @@ from compiler.printable import printable_lines
 Margins = tuple[int, int, int, int]
 
 
+class Fitting:
+    """What makes a widget fit what it shows to its size, whenever that changes; named before the widget's own class."""
+
+    def resizeEvent(self, event) -> None:
+        super().resizeEvent(event)  # type: ignore[misc]  of that class
+        self._fit()
+
+    def _fit(self) -> None:
+        raise NotImplementedError
+
+
 def push_button(text: str, slot: Any = None, tip: str = "", name: str = "", role: str = "") -> QPushButton:
     """A button with words; `name` is for screen readers where the words say too little, `role` the style sheet's."""
     button = QPushButton(text)
@@ -108,7 +119,7 @@ def line_field(name: str, hint: str = "", slot: Any = None) -> QLineEdit:
 _SHORT, _NARROWEST = 12, 120  # letters of a word that always has room, pixels of a paragraph that has some
 
 
-class Paragraph(QLabel):
+class Paragraph(Fitting, QLabel):
     """Words over several lines, as they are; a path goes on in the next line where it has no room in one."""
 
     def __init__(self, words: str) -> None:
@@ -120,21 +131,17 @@ class Paragraph(QLabel):
     def setText(self, words: str) -> None:
         """Show these."""
         self._words = printable_lines(words)
-        self._divide()
+        self._fit()
 
     def text(self) -> str:
         """The words, however they are divided."""
         return self._words
 
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
-        self._divide()
-
     def minimumSizeHint(self) -> QSize:
         """As if it held short words: longer ones are divided as they must be."""
         return QSize(min(super().minimumSizeHint().width(), _NARROWEST), super().minimumSizeHint().height())
 
-    def _divide(self) -> None:
+    def _fit(self) -> None:
         metrics, room = self.fontMetrics(), self.contentsRect().width()
         fits = lambda word: len(word) < _SHORT or metrics.horizontalAdvance(word) <= room  # noqa: E731
         shown = divided(self._words, fits)

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, 
 from app.theme.fonts import UI_PIXELS
 from app.theme.tokens import ROW
 from app.viewmodels.frame.filtering import column_name
-from app.views.parts.controls import column, paragraph
+from app.views.parts.controls import Fitting, column, paragraph
 from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.table_model import Column, RecordTable
@@ -25,7 +25,7 @@ _REST = 150  # milliseconds without a change after which a table without much ro
 _MOST = 3  # times as wide as meant is the most that a column is made for its words
 
 
-class RecordView(QWidget):
+class RecordView(Fitting, QWidget):
     """Shows records; says which one is current or was activated. `key` tells which record is which when they change."""
 
     current = Signal(object)
@@ -105,10 +105,6 @@ class RecordView(QWidget):
         if event.type() in (QEvent.Type.FontChange, QEvent.Type.StyleChange):
             self._measure()
         return super().event(event)
-
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def showEvent(self, event) -> None:
         super().showEvent(event)

@@ -24,7 +24,7 @@ from PySide6.QtWidgets import (
 from app.theme.fonts import UI_PIXELS
 from app.theme.look import Look
 from app.viewmodels.frame.messages import Message
-from app.views.parts.controls import in_row
+from app.views.parts.controls import Fitting, in_row
 from app.views.parts.plain import plain_tip
 from compiler.printable import printable, printable_lines
 
@@ -82,7 +82,7 @@ def restyle(widget: QWidget, name: str, value: str) -> None:
     widget.style().polish(widget)
 
 
-class Elided(QLabel):
+class Elided(Fitting, QLabel):
     """A label that shortens its text to the room there is; the whole text is in its tip."""
 
     def __init__(self, text: str = "", where: Qt.TextElideMode = Qt.TextElideMode.ElideRight, role: str = "") -> None:
@@ -104,10 +104,6 @@ class Elided(QLabel):
     def text(self) -> str:
         """The whole text, shortened or not."""
         return self._whole
-
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def _fit(self) -> None:
         margins = self.contentsMargins()
@@ -228,7 +224,7 @@ _BAR_NARROW, _BAR_LEAST = 460, 34
 _BAR_BESIDE = 100  # pixels of icon, close button and the gaps between
 
 
-class MessageBar(QFrame):
+class MessageBar(Fitting, QFrame):
     """A bar at the top of the place a message belongs to; it can be closed, and a click on Show goes to its line."""
 
     show_location = Signal(str, int)
@@ -287,10 +283,6 @@ class MessageBar(QFrame):
         self.action.setVisible(bool(message.action))
         self.setAccessibleName(f"{message.level}: {message.text}")
         self.show()
-        self._fit()
-
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
         self._fit()
 
     def _fit(self) -> None:

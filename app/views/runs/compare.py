@@ -12,7 +12,7 @@ from app.theme.tokens import BAR
 from app.viewmodels.compilation import STAGE_TITLES, STAGES
 from app.viewmodels.frame.selection import Selection
 from app.viewmodels.runs.comparison import SAME_FUSION, ComparisonView, KernelVerdict
-from app.views.parts.controls import column, paragraph, push_button
+from app.views.parts.controls import Fitting, column, paragraph, push_button
 from app.views.parts.header import Header
 from app.views.parts.plain import plain_tip
 from app.views.parts.table import RecordView
@@ -27,7 +27,7 @@ _NARROW = 1100  # pixels below which the facts and the verdicts do not fit besid
 _STAGES = [stage for stage in STAGES if stage != "sass"]
 
 
-class CompareView(QWidget):
+class CompareView(Fitting, QWidget):
     """A row selects its kernel's nodes and opens both sides at the stage at which their IR first differs."""
 
     pair_wanted = Signal(object, str)  # the row, and the stage to show both sides at
@@ -91,13 +91,9 @@ class CompareView(QWidget):
         self._stack.addWidget(full)
         column(self, self.bar, holder, main=holder)
 
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
-        self._share()
-
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() in (QEvent.Type.ShowToParent, QEvent.Type.HideToParent):  # of what takes room from the rows
-            self._share()
+            self._fit()
         return super().eventFilter(watched, event)
 
     def _room(self) -> int:
@@ -106,7 +102,7 @@ class CompareView(QWidget):
         heads, rows = self.view.table.horizontalHeader().sizeHint(), self.view.table.verticalHeader()
         return self.height() - above - BAR - heads.height() - 2 * rows.defaultSectionSize()
 
-    def _share(self) -> None:
+    def _fit(self) -> None:
         """The facts beside the verdicts where both have room, else in a line above them."""
         some, narrow = bool(self.comparison and self.comparison.differences), self.width() < _NARROW
         self.facts.setVisible(not narrow and some)
@@ -127,7 +123,7 @@ class CompareView(QWidget):
         self._set_columns(comparison)
         facts = (f"{fact.what}: {' | '.join(fact.values)}" for fact in comparison.differences)
         self.differs.setText("What differs:  " + "   \u00b7   ".join(facts))
-        self._share()
+        self._fit()
         self.facts.set_records(comparison.differences)
         self.view.set_records(comparison.rows)
         notes = [*comparison.warnings, *comparison.break_even]

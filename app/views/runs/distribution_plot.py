@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 from app.theme.look import Look
 from app.viewmodels.frame.formats import seconds
 from app.viewmodels.runs.run_figures import Distribution, distribution
-from app.views.parts.controls import column
+from app.views.parts.controls import Fitting, column
 from app.views.parts.header import Header
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import Choice, Elided
@@ -19,7 +19,7 @@ from profiler.units import percent
 MODES = (("bars", "Distribution"), ("calls", "Every call"))
 
 
-class DistributionPlot(QWidget):
+class DistributionPlot(Fitting, QWidget):
     """Empty until there are times."""
 
     def __init__(self, look: Look) -> None:
@@ -37,11 +37,7 @@ class DistributionPlot(QWidget):
         column(self, controls, self.chart, main=self.chart)
         self.setMinimumWidth(240)
 
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
-        self._name()
-
-    def _name(self) -> None:
+    def _fit(self) -> None:
         """What the times are of; with their unit, where the axis has no room to say it."""
         unit = f", {self.shown.scale[1]}" if self.shown is not None and self.chart.height() < TALL else ""
         self.title.setText(f"{self.name}{unit}")
@@ -51,7 +47,7 @@ class DistributionPlot(QWidget):
         self._times = times
         self.shown = distribution(times, summary)
         self.name = name
-        self._name()
+        self._fit()
         self._show()
 
     def describe(self) -> str:

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 from app.theme.look import Look
 from app.viewmodels.text.flame import FlameCell
 from app.viewmodels.text.sampled_costs import HotSpot
-from app.views.parts.controls import column
+from app.views.parts.controls import Fitting, column
 from app.views.parts.table import RecordView
 from app.views.parts.table_model import Column
 from app.views.parts.widgets import Elided
@@ -22,7 +22,7 @@ _ROWS = 2  # of the list that are in sight at least
 _WAITS = 4  # the column of what lines wait for, which only GPUs tell
 
 
-class HottestView(QWidget):
+class HottestView(Fitting, QWidget):
     """A row jumps to its line."""
 
     chosen = Signal(object)
@@ -59,10 +59,6 @@ class HottestView(QWidget):
         self.words.setVisible(bool(words))
         self.view.set_records(spots)
         self.view.set_wanted(_WAITS, any(spot.line.stalls for spot in spots))
-        self._fit()
-
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
         self._fit()
 
     def _fit(self) -> None:

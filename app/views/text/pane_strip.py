@@ -6,13 +6,13 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame
 
 from app.theme.look import Look
-from app.views.parts.controls import in_row
+from app.views.parts.controls import Fitting, in_row
 from app.views.parts.widgets import Elided, flat_button, label
 
 _ROOMY = 260  # pixels from which the buttons that step have room beside the words
 
 
-class PaneStrip(QFrame):
+class PaneStrip(Fitting, QFrame):
     """Says what is shown and how much differs; steps through the differences; closing it brings the stage back."""
 
     difference_wanted = Signal(int)
@@ -41,10 +41,6 @@ class PaneStrip(QFrame):
         self._steps = bool(count) and differs
         self._fit()
         self.setVisible(bool(words or count))
-
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
-        self._fit()
 
     def _fit(self) -> None:
         """Where there is nothing to step through, or no room (F7 steps, too), the words get what the buttons took."""

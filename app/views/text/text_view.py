@@ -25,6 +25,7 @@ from app.theme.look import Look
 from app.viewmodels.text.folding import fold_regions, visible_lines
 from app.viewmodels.text.text_document import TextDocument, displayed, widest
 from app.viewmodels.text.tokens import lines_inside_strings
+from app.views.parts.controls import Fitting
 from app.views.parts.plain import plain_tip
 from app.views.text.text_page import Place, TextPage
 from app.views.text.text_painter import RULER, TextPainter
@@ -34,7 +35,7 @@ _MARKS = {"lit", "exact", "hovered"}  # fields of a page that change nothing but
 _MEASURED = 1 << 20  # bytes of a text up to which the widest of the lines on show is looked for
 
 
-class TextView(QAbstractScrollArea):
+class TextView(Fitting, QAbstractScrollArea):
     """Shows a TextDocument; says which line was clicked or hovered, and lights the lines it is told to."""
 
     line_clicked = Signal(int)
@@ -83,7 +84,7 @@ class TextView(QAbstractScrollArea):
     def refresh(self) -> None:
         """Fonts, sizes or folds changed."""
         self._painter.measure(self.shown)
-        self._update_bars()
+        self._fit()
         self.viewport().update()
 
     # What is shown -----------------------------------------------------------------------------------------------
@@ -213,7 +214,7 @@ class TextView(QAbstractScrollArea):
     def _show_rows(self, folded: dict[int, int], noise: np.ndarray | None) -> None:
         self.show_also(folded=folded, noise=noise, visible=visible_lines(self.document.lines, folded, noise))
         self._measure_width()
-        self._update_bars()
+        self._fit()
 
     def _measure_width(self) -> None:
         """How wide the lines on show are, measured where that takes no time."""
@@ -222,7 +223,7 @@ class TextView(QAbstractScrollArea):
         else:
             self._widest = self.document.longest * (2 if self.shown.language in ("asm", "ptx") else 1)
 
-    def _update_bars(self) -> None:
+    def _fit(self) -> None:
         vertical, horizontal = self.verticalScrollBar(), self.horizontalScrollBar()
         vertical.setRange(0, max(self.shown.rows - self.page, 0))
         vertical.setPageStep(self.page)
@@ -230,10 +231,6 @@ class TextView(QAbstractScrollArea):
         columns = max(int((self.viewport().width() - self._painter.gutter - RULER) / self.look.column), 1)
         horizontal.setRange(0, max(min(self._widest, 1 << 24) + 2 - columns, 0))
         horizontal.setPageStep(columns)
-
-    def resizeEvent(self, event) -> None:
-        super().resizeEvent(event)
-        self._update_bars()
 
     # Qt ----------------------------------------------------------------------------------------------------------
 
