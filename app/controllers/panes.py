@@ -26,7 +26,7 @@ from app.viewmodels.frame.selection import Spot
 from app.viewmodels.text.ir_pane import PREVIOUS, USUAL_GPU, Against, IrPaneModel, TextKey
 from app.views.frame.workbench import Workbench
 from app.views.text.ir_pane import IrPane
-from app.views.text.pane_places import ask_line, go_to_definition, step_difference
+from app.views.text.pane_menu import ask_line, go_to_definition, step_difference
 from compiler.targets import emission_of
 
 _USUAL = ("asm", "llvm", "source", "kgen", "kernel", "mo", "llvm-opt")

@@ -39,7 +39,7 @@ class PreferencesFeature(Feature):
         super().__init__(shared)
         self._settings, self._records, self._status, self._docks = settings, records, status, docks
         look = self._look
-        self.now: Preferences = preferences.load(settings)
+        self.now: Preferences = preferences.load(settings.get)
         self.changed, self.visited = Event(), Event()
         self.dialog: SettingsDialog | None = None
         self._fixed = os.environ.get(DATABASE_VARIABLE)  # what the user's environment says goes before the setting
@@ -76,7 +76,7 @@ class PreferencesFeature(Feature):
     def apply(self, wanted: Preferences) -> None:
         """Make these hold, and keep them."""
         before, self.now = self.now, wanted
-        changed = set(preferences.save(self._settings, before, wanted))
+        changed = set(preferences.save(self._settings.set, before, wanted))
         if changed & {"theme", "ui_family", "ui_pixels"}:
             self._look.set_ui_font(wanted.ui_family, wanted.ui_pixels, wanted.theme)
         if changed & {"code_family", "code_pixels"}:
@@ -211,6 +211,6 @@ class PreferencesFeature(Feature):
         pixels = self._look.code_pixels
         if pixels != self.now.code_pixels:
             before, self.now = self.now, replace(self.now, code_pixels=pixels)
-            preferences.save(self._settings, before, self.now)
+            preferences.save(self._settings.set, before, self.now)
             if self.dialog is not None:
                 self.dialog.set_preferences(self.now)

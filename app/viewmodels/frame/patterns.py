@@ -17,9 +17,6 @@ TOO_SLOW = "takes too long to match; make it more exact"
 class TooSlowError(ValueError):
     """An expression was given up."""
 
-    def __init__(self) -> None:
-        super().__init__(TOO_SLOW)
-
 
 @dataclass(frozen=True)
 class Pattern:
@@ -34,14 +31,14 @@ class Pattern:
                 if match.end() > match.start():
                     yield match.span()
         except TimeoutError:
-            raise TooSlowError from None
+            raise TooSlowError(TOO_SLOW) from None
 
     def found(self, data: bytes) -> bool:
         """Whether it matches anywhere."""
         try:
             return self.compiled.search(data, timeout=SECONDS, concurrent=True) is not None
         except TimeoutError:
-            raise TooSlowError from None
+            raise TooSlowError(TOO_SLOW) from None
 
 
 def compile_pattern(source: str) -> Pattern:

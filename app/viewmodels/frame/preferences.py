@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass, fields
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
 
 THEMES = (("system", "As the system has it"), ("dark", "Dark"), ("light", "Light"))
 TRUST = (("once", "Ask once for each file before it is run"), ("always", "Ask every time before one is run"))
 CACHE_MIB = 512
-
-
-class Kept(Protocol):
-    """Where preferences are kept."""
-
-    def get(self, key: str, default: Any) -> Any: ...
-    def set(self, key: str, value: Any) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -48,15 +42,14 @@ class Preferences:
         return tuple(folder for folder in self.libraries.split(os.pathsep) if folder)
 
 
-def load(kept: Kept) -> Preferences:
-    """What was set; a value of the wrong kind is its default."""
-    return Preferences(**{f.name: kept.get(f.name, f.default) for f in fields(Preferences)})
+def load(get: Callable[[str, Any], Any]) -> Preferences:
+    """What was set, as `get(name, default)` finds it: a value of the wrong kind is the default."""
+    return Preferences(**{f.name: get(f.name, f.default) for f in fields(Preferences)})
 
 
-def save(kept: Kept, before: Preferences, after: Preferences) -> list[str]:
+def save(put: Callable[[str, Any], object], before: Preferences, after: Preferences) -> list[str]:
     """Keep what changed; the names of it."""
-    old = asdict(before)
-    changed = [name for name, value in asdict(after).items() if old[name] != value]
+    changed = [f.name for f in fields(Preferences) if getattr(before, f.name) != getattr(after, f.name)]
     for name in changed:
-        kept.set(name, getattr(after, name))
+        put(name, getattr(after, name))
     return changed

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt, Signal
@@ -111,8 +111,7 @@ class SettingsDialog(QDialog):
         self._pages.setCurrentIndex(row)
 
     def _build(self) -> None:
-        default = {f.name: f.default for f in fields(Preferences)}
-        self.defaults = push_button("Restore defaults", lambda: self._change(**default))
+        self.defaults = push_button("Restore defaults", lambda: self._change(**asdict(Preferences())))
         close = push_button("Close", self.close)
         close.setDefault(True)
         layout = column(self, self.bar)

@@ -105,9 +105,10 @@ def _name(field: QAbstractSpinBox, name: str, tip: str) -> None:
     field.lineEdit().setTextMargins(_INSET, 0, 0, 0)
 
 
-def line_field(name: str, hint: str = "", slot: Any = None) -> QLineEdit:
-    """A field for a line of text that can be emptied with a click; `slot` hears every change."""
-    field = QLineEdit()
+def line_field(name: str, hint: str = "", slot: Any = None, field: QLineEdit | None = None) -> QLineEdit:
+    """A field (the one that is given, if one is) for a line of text that can be emptied with a click; `slot` hears
+    every change."""
+    field = field or QLineEdit()
     field.setPlaceholderText(hint)
     field.setAccessibleName(name)
     field.setClearButtonEnabled(True)

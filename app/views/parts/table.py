@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QMenu, 
 from app.theme.fonts import UI_PIXELS
 from app.theme.tokens import ROW
 from app.viewmodels.frame.filtering import column_name
-from app.views.parts.controls import Fitting, column, paragraph
+from app.views.parts.controls import Fitting, column, line_field, paragraph
 from app.views.parts.later import one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.table_model import Column, RecordTable
@@ -54,11 +54,8 @@ class RecordView(Fitting, QWidget):
         self.table.selectionModel().currentRowChanged.connect(self._changed)
         self.table.chosen.connect(lambda row: self.activated.emit(self.model.record(row)))
         self.filter = FilterField()
-        self.filter.setPlaceholderText(filter_hint or "Filter: words, or time > 5")
+        line_field(f"Filter {name}", filter_hint or "Filter: words, or time > 5", self._filter, self.filter)
         self.filter.left.connect(self._close_filter)
-        self.filter.setAccessibleName(f"Filter {name}")
-        self.filter.setClearButtonEnabled(True)
-        self.filter.textChanged.connect(self._filter)
         self.filter.setToolTip(self._help())
         self._always = bool(filter_hint)  # else it comes with Ctrl+F: where rows are few, room is scarcer
         self.table.filter_wanted.connect(self.open_filter)

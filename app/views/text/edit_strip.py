@@ -48,25 +48,15 @@ class EditStrip(QFrame):
     def show_progress(self, kernel: str, words: str) -> None:
         """Timing is under way."""
         self._kernel, self.timing = kernel, None
-        self.words.setText(words)
-        self.words.show()
-        for widget in (*self._figures, self.compare, self.again):
-            widget.hide()
-        self.show()
+        self._show(words, again=False)
 
     def show_failure(self, words: str) -> None:
         """It could not be timed."""
-        self.words.setText(words)
-        self.words.show()
-        for widget in (*self._figures, self.compare):
-            widget.hide()
-        self.again.show()
-        self.show()
+        self._show(words, again=True)
 
     def show_timing(self, timing: EditTiming) -> None:
         """Both times with their intervals, the verdict, and whether the edit still computes the same."""
         self.timing, self._kernel = timing, timing.kernel
-        self.words.hide()
         self.original.setText(f"original  {_interval(timing.original)}")
         self.edited.setText(f"edited  {_interval(timing.edited)}")
         ratio, low, high = timing.ratio
@@ -78,8 +68,15 @@ class EditStrip(QFrame):
         self.check.setText(words + (f"  \u00b7  {'; '.join(timing.notes)}" if timing.notes else ""))
         self.check.setToolTip(plain_tip("\n".join((words, *timing.notes))))
         restyle(self.check, "role", "muted" if good else "bad")
-        for widget in (*self._figures, self.compare, self.again):
-            widget.show()
+        self._show("", again=True)
+
+    def _show(self, words: str, again: bool) -> None:
+        """Words in the place of the figures, or those where there are none."""
+        self.words.setText(words)
+        self.words.setVisible(bool(words))
+        for widget in (*self._figures, self.compare):
+            widget.setVisible(not words)
+        self.again.setVisible(again)
         self.show()
 
     def text(self) -> str:

@@ -27,9 +27,8 @@ from app.views.parts.later import NEXT, laid_out_once, one_shot
 from app.views.parts.plain import plain_tip
 from app.views.parts.widgets import flat_button, label
 from app.views.text.kernel_row import KernelRow
-from app.views.text.pane_menu import edit_button, pane_menu
+from app.views.text.pane_menu import edit_button, go_to_definition, pane_menu, step_difference
 from app.views.text.pane_parts import PaneParts
-from app.views.text.pane_places import go_to_definition, step_difference
 
 _MACHINE = ("asm", "sass")  # stages with directives and comments that are no instructions
 _LATE = 200  # milliseconds after which a text that has not come leaves its place empty

@@ -53,7 +53,7 @@ def test_every_preference_can_be_set_in_the_dialog_and_is_kept(qtbot, window, tm
     dialog.fields["threads"].setValue(1)
     assert window.runs.view.threads.value() == 1
     window.settings.sync()
-    kept = load(Settings(tmp_path / "kept"))
+    kept = load(Settings(tmp_path / "kept").get)
     assert kept == window.preferences.now
     assert (kept.theme, kept.ui_pixels, kept.jobs, kept.use_cache, kept.opt_level) == ("light", 17, 2, False, 1)
     request = window.compile.request()
@@ -216,7 +216,7 @@ def test_values_of_the_wrong_kind_are_defaults(tmp_path):
     settings.set("jobs", "many")
     settings.set("use_cache", 3)
     settings.set("theme", ["dark"])
-    assert load(settings) == Preferences()
+    assert load(settings.get) == Preferences()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="nothing is read-only to root")
