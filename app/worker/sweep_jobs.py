@@ -7,15 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from app.viewmodels.requests import Report
-from app.viewmodels.runs.sweep import (
-    DONE,
-    FAILED,
-    SweepCell,
-    SweepRequest,
-    SweepsRequest,
-    SweepTold,
-    newest_of_each,
-)
+from app.viewmodels.runs.sweep import DONE, FAILED, SweepCell, SweepRequest, SweepsRequest, SweepTold, newest_of_each
 from profiler.store import Store, ask, open_store
 from profiler.store.sweep_cells import sweep_cells, sweep_names
 from profiler.store.under_way import cells_under_way

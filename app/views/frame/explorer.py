@@ -6,13 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QPainter
-from PySide6.QtWidgets import (
-    QListWidget,
-    QListWidgetItem,
-    QStyledItemDelegate,
-    QTabWidget,
-    QWidget,
-)
+from PySide6.QtWidgets import QListWidget, QListWidgetItem, QStyledItemDelegate, QTabWidget, QWidget
 
 from app.theme.look import Look
 from app.viewmodels.compilation import Compilation, KernelRecord
@@ -55,10 +49,8 @@ class KernelsView(QWidget):
 
     def set_compilation(self, compilation: Compilation) -> None:
         """Show its kernels."""
-        self._compilation, self._times = compilation, {}
-        self.view.set_wanted(2, False)
-        self.view.set_room(1, 0)
-        self._list(compilation)
+        self._compilation = compilation
+        self.set_times({})
 
     def set_coming(self, kernels: list[KernelRecord]) -> None:
         """Kernels of a model that is being compiled, as far as they have come."""
@@ -85,11 +77,8 @@ class KernelsView(QWidget):
         self.view.set_wanted(2, bool(times))
         self.view.set_room(1, 330 if times else 0)  # names of kernels first
         if self._compilation:
-            self._list(self._compilation)
-
-    def _list(self, compilation: Compilation) -> None:
-        self.view.set_records(compilation.kernels)
-        self._selected(self._selection.nodes, None)
+            self.view.set_records(self._compilation.kernels)
+            self._selected(self._selection.nodes, None)
 
     def _chosen(self, kernel: KernelRecord) -> None:
         self.kernel_chosen.emit(kernel.name)

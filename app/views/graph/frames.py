@@ -36,8 +36,7 @@ class FramePainter:
         frames = self._model.scene.frames
         self._around = {frames[group].parent for group in groups if frames[group].key.kind == "module"}
         self._boxes = np.array([groups[group] for group in self._ids], float).reshape(-1, 4)
-        kinds = (self._model.scene.frames[group].key.kind for group in self._ids)
-        self._layers = np.fromiter((kind != "call" for kind in kinds), bool, len(self._ids))
+        self._layers = np.array([frames[group].key.kind != "call" for group in self._ids], bool)
         self._font = QFont(self._look.ui_font)
         self._font.setPixelSize(11)
         self._font.setBold(True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtWidgets import QHeaderView, QSizePolicy, QSplitter, QStackedLayout, QWidget
 
@@ -145,22 +143,15 @@ class CompareView(Fitting, QWidget):
         facts = [Column("What differs", lambda f: f.what)]
         facts += [Column(text, lambda f, at=at: f.values[at]) for at, text in enumerate(labels)]
         self.facts.model.set_columns(facts)
-        columns = [Column("Kernel", lambda r: r.name)]
-        roomy = self.width() > 1000
-        widths = [(180 if roomy else 150) if comparison.timed else 320]
-        if comparison.timed:
-            several = len(labels) > 2
-            for at, text in list(enumerate(labels))[1:]:
-                columns += self._verdict_columns(at, f"{text}: " if several else "")
-                widths += [116 + 46 * several, 82 + 46 * several, (140 if roomy else 108) + 46 * several]
-            for at, text in enumerate(labels):
-                columns.append(Column(text, lambda r, at=at: r.times[at], right=True))
-                widths.append(84)
-        columns.append(Column("IR differs at", _differs, tip=_differs_in_full))
-        widths.append(100)
+        roomy, several = self.width() > 1000, len(labels) > 2
         # The first column never gives way: it says what the row is about.
-        sized = [replace(column, width=width) for column, width in zip(columns, widths)]
-        self.view.set_columns(sized, stretch=len(sized) - 1)
+        columns = [Column("Kernel", lambda r: r.name, width=(180 if roomy else 150) if comparison.timed else 320)]
+        timed = list(enumerate(labels)) if comparison.timed else []
+        for at, text in timed[1:]:
+            columns += self._verdict_columns(at, f"{text}: " if several else "", 46 * several, 32 * roomy)
+        columns += [Column(text, lambda r, at=at: r.times[at], right=True, width=84) for at, text in timed]
+        columns.append(Column("IR differs at", _differs, tip=_differs_in_full, width=100))
+        self.view.set_columns(columns, stretch=len(columns) - 1)
         heads = self.facts.table.horizontalHeader()
         heads.setTextElideMode(Qt.TextElideMode.ElideRight)
         heads.setSectionResizeMode(0, QHeaderView.ResizeMode.Interactive)
@@ -168,7 +159,7 @@ class CompareView(Fitting, QWidget):
         for at in range(1, len(facts)):
             heads.setSectionResizeMode(at, QHeaderView.ResizeMode.Stretch)
 
-    def _verdict_columns(self, at: int, prefix: str) -> list[Column]:
+    def _verdict_columns(self, at: int, prefix: str, wider: int, roomier: int) -> list[Column]:
         def of(row: KernelVerdict):
             return row.verdicts[at] if at < len(row.verdicts) else None
 
@@ -178,6 +169,7 @@ class CompareView(Fitting, QWidget):
                 lambda r: _VERDICT.get(v.words, v.words) if (v := of(r)) else "one side only",
                 colour=lambda r: self._colour(v.words if (v := of(r)) else ""),
                 tip=lambda r: v.told if (v := of(r)) else "only one of the sides has this kernel",
+                width=116 + wider,
             ),
             Column(
                 f"{prefix}Ratio",
@@ -185,12 +177,14 @@ class CompareView(Fitting, QWidget):
                 _ratio,
                 right=True,
                 tip=lambda _: _COMPARED,
+                width=82 + wider,
             ),
             Column(
                 f"{prefix}95% interval",
                 lambda r: v.interval if (v := of(r)) else "",
                 right=True,
                 tip=lambda _: _COMPARED,
+                width=108 + wider + roomier,
             ),
         ]
 

@@ -6,11 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QAction, QBrush, QColor, QPainter
-from PySide6.QtWidgets import (
-    QMenu,
-    QStyledItemDelegate,
-    QWidget,
-)
+from PySide6.QtWidgets import QMenu, QStyledItemDelegate, QWidget
 
 from app.flows.cells import CACHES, Cell
 from app.theme.look import Look

@@ -48,6 +48,7 @@ CELLS, MATRIX, PLOT = "cells", "matrix", "plot"
 _EMPTY = "No sweep is in the database. `kernelglass sweep FILE.toml` makes one: its cells come here, as they are done."
 _TALL = 170  # pixels below which a plot needs the room of its labels itself
 _HERE = Qt.ItemDataRole.UserRole
+_AXES = [(axis, title) for axis, (title, _) in AXES.items()]
 
 
 class _Heat(QStyledItemDelegate):
@@ -171,7 +172,7 @@ class SweepView(QWidget):
         self.which.set_value(told.name)
         axes = axes_of(told.cells)
         for choice, at in ((self.down, 0), (self.across, 1)):
-            choice.set_entries([(axis, title) for axis, (title, _) in AXES.items()])
+            choice.set_entries(_AXES)
             if other and len(axes) > at:
                 choice.set_value(axes[at])
         if other:
@@ -185,8 +186,7 @@ class SweepView(QWidget):
         form, figure = self.form.value if there else CELLS, FIGURE_TABLE[self.figure.value or FIGURES[0].name]
         self.form.setVisible(there)
         self.figure.setVisible(there)
-        axes = [(axis, title) for axis, (title, _) in AXES.items()]
-        self.across.set_entries(axes + ([(each.name, each.title) for each in FIGURES] if form == PLOT else []))
+        self.across.set_entries(_AXES + ([(each.name, each.title) for each in FIGURES] if form == PLOT else []))
         self.down.setVisible(form == MATRIX)
         self.across.setVisible(form != CELLS)
         self.stack.setCurrentIndex((CELLS, MATRIX, PLOT).index(form))

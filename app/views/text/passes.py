@@ -8,13 +8,7 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QRect, QSize, Qt, Signal
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter
-from PySide6.QtWidgets import (
-    QApplication,
-    QCheckBox,
-    QStyle,
-    QStyledItemDelegate,
-    QWidget,
-)
+from PySide6.QtWidgets import QApplication, QCheckBox, QStyle, QStyledItemDelegate, QWidget
 
 from app.theme.look import Look
 from app.theme.tokens import ROW, Theme
