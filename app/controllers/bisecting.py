@@ -54,19 +54,19 @@ class BisectFeature(Feature):
         self.result = None
         self._known = Known("stopped before anything was known")
         self._messages.clear("compare")
-        self._strip.tell(f"Bisecting run {runs[1]} against run {runs[0]}: loading it")
+        self._strip.say(f"Bisecting run {runs[1]} against run {runs[0]}: loading it")
         self._records.bisect(runs, self._told, self._found)
 
     def _told(self, progress: Progress) -> None:
         if isinstance(progress, BisectProgress):
             self._known = progress.known
-            self._strip.tell(progress.known.words, progress.known.told)
+            self._strip.say(progress.known.words, progress.known.told)
         else:
-            self._strip.tell(progress.stage.capitalize(), "")
+            self._strip.say(progress.stage.capitalize())
 
     def _found(self, result: Bisected) -> None:
         self.result = result
-        self._strip.end(result.known.words, result.known.told, texts=result.before is not None)
+        self._strip.say(result.known.words, result.known.told, going=False, texts=result.before is not None)
         if result.nodes:
             self._state.selection.select(result.nodes, self)
         self._show_texts()
@@ -75,7 +75,7 @@ class BisectFeature(Feature):
         """It was stopped, or failed, which is said elsewhere; a result comes after this."""
         known, self._known = self._known, None
         if known is not None and not good:
-            self._strip.end(f"Stopped: {known.words}" if known.trials else "Stopped", known.told, texts=False)
+            self._strip.say(f"Stopped: {known.words}" if known.trials else "Stopped", known.told, going=False)
 
     def _show_texts(self) -> None:
         found = self.result

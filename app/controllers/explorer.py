@@ -50,8 +50,8 @@ class ExplorerFeature(Feature):
         self.commands = (
             Command("copy_kernels", "Copy kernel table as TSV", "&File", 24, self._copy_kernels),
             Command("weights", "Read the selected &weights", "&Edit", 23, self.inspector.ask_weights),
-            Command("back", "Selection &back", "&Edit", 20, selection.back, "Alt+Left"),
-            Command("forward", "Selection f&orward", "&Edit", 21, selection.forward, "Alt+Right"),
+            Command("back", "Selection &back", "&Edit", 20, lambda: selection.walk(-1), "Alt+Left"),
+            Command("forward", "Selection f&orward", "&Edit", 21, lambda: selection.walk(1), "Alt+Right"),
         )
         self.samples.open_wanted.connect(opening.open)
         self.kernels.kernel_chosen.connect(panes.show_kernel)

@@ -60,14 +60,6 @@ class Selection:
             self.hover_nodes, self.hover_spot = chosen, spot
             self.hovered.emit(chosen, origin)
 
-    def back(self) -> bool:
-        """The selection before this one; False at the beginning."""
-        return self._walk(-1)
-
-    def forward(self) -> bool:
-        """The selection after this one; False at the end."""
-        return self._walk(1)
-
     def reset(self) -> None:
         """Forget everything: another graph has other nodes."""
         self._history = [(frozenset(), None)]
@@ -82,7 +74,8 @@ class Selection:
         if not self.nodes <= names:
             self._set(self.nodes & names, None, self.spot)
 
-    def _walk(self, step: int) -> bool:
+    def walk(self, step: int) -> bool:
+        """The selection before this one (-1) or after it (1); False at the beginning and at the end."""
         position = self._position + step
         if not 0 <= position < len(self._history):
             return False

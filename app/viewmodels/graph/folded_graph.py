@@ -183,11 +183,6 @@ class GraphModel:
         """How the heat is to be read: measured where it is, apportioned or estimated where it is not."""
         return heat_words(self.heat, bool(self.times), bool(self.samples))
 
-    @property
-    def heat_title(self) -> str:
-        """What the heat shows."""
-        return {"flops": "FLOPs"}.get(self.heat, self.heat)
-
     def amount(self, value: float) -> str:
         """A cost in the unit of the heat on show."""
         return amount(self.heat, value)

@@ -148,7 +148,7 @@ class Inspector(QTextBrowser):
             return head + "".join(self._decision(entry) for entry in entries) + more
         rows = "".join(
             f"<tr><td style='color:{theme.muted}; white-space:nowrap'>{escape(entry.name)}</td>"
-            f"<td>{self._value(entry)}</td></tr>"
+            f"<td>{self._link(entry.value, entry.nodes) if entry.nodes else escape(breakable(entry.value))}</td></tr>"
             for entry in entries
         )
         return f"{head}<table cellspacing='0' cellpadding='0'>{rows}</table>{more}"
@@ -170,9 +170,6 @@ class Inspector(QTextBrowser):
             f"<img src='histogram:{escape(weights.node)}' width='{WIDE}' height='{HIGH}' alt='{words}'><br>"
             f"<span style='color:{faint}'>{weights.low:.4g} \u2026 {weights.high:.4g}</span></p>"
         )
-
-    def _value(self, entry: Entry) -> str:
-        return self._link(entry.value, entry.nodes) if entry.nodes else escape(breakable(entry.value))
 
     def _decision(self, entry: Entry) -> str:
         theme = self._look.theme

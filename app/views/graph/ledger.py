@@ -21,12 +21,12 @@ class LedgerView(QWidget):
 
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
-        self._look = look
+        verdict = lambda d: look.theme.good if d.accepted else look.theme.warning  # noqa: E731
         self._compilation: Compilation | None = None
         self.view = RecordView(
             "Fusion ledger",
             [
-                Column("Verdict", lambda d: "fused" if d.accepted else "not fused", colour=self._colour, width=84),
+                Column("Verdict", lambda d: "fused" if d.accepted else "not fused", colour=verdict, width=84),
                 Column("Producer", lambda d: d.producer, width=112),
                 Column("Consumer", lambda d: d.consumer, width=112),
                 Column("Rule", lambda d: d.rule, width=84),
@@ -58,9 +58,6 @@ class LedgerView(QWidget):
         if self._compilation is not None and origin is not self:
             chosen = [d for d in self._compilation.ledger if d.producer in nodes and d.consumer in nodes]
             self.view.select_records(chosen)
-
-    def _colour(self, decision: Decision) -> str:
-        return self._look.theme.good if decision.accepted else self._look.theme.warning
 
     def _menu(self, point) -> None:
         index = self.view.table.indexAt(point)

@@ -34,7 +34,7 @@ def paint_legend(painter: QPainter, look: Look, model: GraphModel, area: QRectF)
     painter.setFont(font)
     high = model.amount(model.heat_top) if model.heat_top else ""
     scale = len(theme.heat) * _STEP
-    note = f"{model.heat_title}: {model.heat_note}"
+    note = f"{'FLOPs' if model.heat == 'flops' else model.heat}: {model.heat_note}"
     first = scale + (metrics.horizontalAdvance(high) + 26 if high else 4) + 16
     wide = metrics.horizontalAdvance(note)
     most = area.width() - 20

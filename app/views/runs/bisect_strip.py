@@ -31,15 +31,8 @@ class BisectStrip(QFrame):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.hide()
 
-    def tell(self, words: str, told: str = "") -> None:
-        """How far it is, and in the tip all that is known."""
-        self._show(words, told, going=True, texts=False)
-
-    def end(self, words: str, told: str, *, texts: bool) -> None:
-        """What came of it, and whether there is IR to show."""
-        self._show(words, told, going=False, texts=texts)
-
-    def _show(self, words: str, told: str, *, going: bool, texts: bool) -> None:
+    def say(self, words: str, told: str = "", going: bool = True, texts: bool = False) -> None:
+        """How far it is, or what came of it; in the tip all that is known; and whether there is IR to show."""
         self.words.setText(words)
         self.words.setToolTip(plain_tip(told or words))
         self.stop.setVisible(going)

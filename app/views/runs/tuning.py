@@ -28,7 +28,6 @@ class TuningView(QWidget):
 
     def __init__(self, look: Look) -> None:
         super().__init__()
-        self._look = look
         self.bar = MessageBar(look, "tune")
         self.start = push_button("Tune", self._pressed, "Try what the kernels of this model leave to choose", "Tune",
                                  "primary")  # fmt: skip
@@ -43,9 +42,9 @@ class TuningView(QWidget):
                 Column("Best", lambda row: row.best, tip=lambda row: row.best, width=220),
                 Column("Tried", lambda row: row.tried, right=True, width=60),
                 Column("Of its time", lambda row: row.ratio, lambda v: "" if v is None else f"{v:.3f}", right=True,
-                       width=90, tip=lambda row: row.interval, colour=self._colour),
-                Column("Found", lambda row: row.words,
-                       tip=lambda row: "\n".join([row.words, *row.dropped])),
+                       width=90, tip=lambda row: row.interval,
+                       colour=lambda row: look.theme.good if row.faster else None),
+                Column("Found", lambda row: row.words, tip=lambda row: "\n".join([row.words, *row.dropped])),
             ],
             stretch=5,  # words: on a wide screen they are whole, and figures stand beside the names they are of
             empty=_EMPTY,
@@ -72,9 +71,6 @@ class TuningView(QWidget):
         if rows is not None:
             self.table.set_records(rows)
         self._go_on(False)
-
-    def _colour(self, row: TuneRow) -> str | None:
-        return self._look.theme.good if row.faster else None
 
     def _go_on(self, going_on: bool) -> None:
         self.going_on = going_on

@@ -45,7 +45,6 @@ class PassesView(QWidget):
 
     def __init__(self, look: Look) -> None:
         super().__init__()
-        self._look = look
         self._steps: tuple[PassStep, ...] = ()
         self.bar = MessageBar(look, "passes")
         self.kernel = Choice("Whose passes", [("", "All kernels, as compiled")], flat=True)
@@ -53,7 +52,8 @@ class PassesView(QWidget):
         self.view = RecordView(
             "Passes",
             [
-                Column("Pass", lambda p: p.name, colour=self._colour, tip=self._tip),
+                Column("Pass", lambda p: p.name, tip=self._tip,
+                       colour=lambda p: None if p.changed else look.theme.faint),
                 Column("Stage", lambda p: _stage(p), tip=self.stage_word, width=72),
                 Column("Time", lambda p: p.seconds * 1e3, lambda v: seconds(v / 1e3) if v else "", right=True,
                        width=76),
@@ -118,9 +118,6 @@ class PassesView(QWidget):
         changed = sum(step.changed for step in rows)
         total = sum(step.seconds for step in rows)
         self.summary.setText(f"{changed} of {len(rows)} changed it  \u00b7  {seconds(total)}" if rows else "")
-
-    def _colour(self, step: PassStep) -> str | None:
-        return None if step.changed else self._look.theme.faint
 
     def _tip(self, step: PassStep) -> str:
         time = seconds(step.seconds) if step.seconds else ""
