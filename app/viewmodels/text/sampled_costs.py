@@ -66,7 +66,7 @@ def _sampled_lines(
             yield kernel, [line for line in lines if line.file == shown and _reads(document, line)]
     elif (found := sampling.kernel(shown)) is not None and (known := STAGE_TABLE.get(stage)) is not None:
         part = found.stage(known.same_as or stage)
-        if part is not None and part.digest == _digest(document):
+        if part is not None and part.digest == sha256(document.data).hexdigest()[: len(text_digest(""))]:
             yield found, [line for line in part.lines if 0 < line.line <= document.lines]
 
 
@@ -85,10 +85,6 @@ def costs_of(
     """What the lines of a text cost in a run: by samples of them where there are any, else as `line_costs` has it."""
     sampled = sampled_costs(document, stage, shown, compilation, run)
     return sampled or line_costs(document, stage, compilation, run)
-
-
-def _digest(document: TextDocument) -> str:
-    return sha256(document.data).hexdigest()[: len(text_digest(""))]
 
 
 def hot_spots(found: Sampling | None, most: int = 500) -> list[HotSpot]:

@@ -143,6 +143,7 @@ class CompareView(Fitting, QWidget):
         facts = [Column("What differs", lambda f: f.what)]
         facts += [Column(text, lambda f, at=at: f.values[at]) for at, text in enumerate(labels)]
         self.facts.model.set_columns(facts)
+        whole = lambda r: "the same graph, fused in the same way" if r.note == SAME_FUSION else _differs(r)  # noqa: E731
         roomy, several = self.width() > 1000, len(labels) > 2
         # The first column never gives way: it says what the row is about.
         columns = [Column("Kernel", lambda r: r.name, width=(180 if roomy else 150) if comparison.timed else 320)]
@@ -150,7 +151,7 @@ class CompareView(Fitting, QWidget):
         for at, text in timed[1:]:
             columns += self._verdict_columns(at, f"{text}: " if several else "", 46 * several, 32 * roomy)
         columns += [Column(text, lambda r, at=at: r.times[at], right=True, width=84) for at, text in timed]
-        columns.append(Column("IR differs at", _differs, tip=_differs_in_full, width=100))
+        columns.append(Column("IR differs at", _differs, tip=whole, width=100))
         self.view.set_columns(columns, stretch=len(columns) - 1)
         heads = self.facts.table.horizontalHeader()
         heads.setTextElideMode(Qt.TextElideMode.ElideRight)
@@ -174,7 +175,7 @@ class CompareView(Fitting, QWidget):
             Column(
                 f"{prefix}Ratio",
                 lambda r: v.ratio if (v := of(r)) else None,
-                _ratio,
+                lambda v: "" if v is None else f"{v:.2f}\u00d7",
                 right=True,
                 tip=lambda _: _COMPARED,
                 width=82 + wider,
@@ -210,11 +211,3 @@ class CompareView(Fitting, QWidget):
 
 def _differs(row: KernelVerdict) -> str:
     return STAGE_TITLES.get(row.differs_at, row.differs_at) or row.note.replace("compiled", "same IR")
-
-
-def _differs_in_full(row: KernelVerdict) -> str:
-    return "the same graph, fused in the same way" if row.note == SAME_FUSION else _differs(row)
-
-
-def _ratio(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}\u00d7"

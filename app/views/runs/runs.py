@@ -104,7 +104,9 @@ class RunsView(QWidget):
             [
                 Column("No.", lambda r: r.number, right=True, width=42),
                 source,
-                Column("Time", lambda r: r.seconds * 1e3, _taken, right=True, width=78),
+                Column(
+                    "Time", lambda r: r.seconds * 1e3, lambda ms: seconds(ms / 1e3) if ms else "", right=True, width=78
+                ),
                 Column("How", lambda r: r.how, width=150, room=340),
                 Column("Edits", lambda r: r.changes, width=96, room=500),
                 Column("Kernels", lambda r: r.kernels, right=True, width=68, room=470),
@@ -245,10 +247,6 @@ class RunsView(QWidget):
         if row.median > 0:
             return seconds(row.median)
         return "" if row.status == "finished" or self.view.shows("Status") else row.status
-
-
-def _taken(milliseconds: float | None) -> str:
-    return seconds(milliseconds / 1e3) if milliseconds else ""
 
 
 def _about(row: RunRow) -> str:

@@ -102,12 +102,9 @@ class HeatGutter:
         painter.setPen(QColor(self._look.theme.text))
         top = (row - QFontMetricsF(font).height()) / 2
         for at in np.flatnonzero(shares >= _LEAST).tolist():
-            words, width = _figure(_words(float(shares[at])), key)
+            share = float(shares[at])
+            words, width = _figure(percent(share, 0 if share >= 0.1 else 1), key)
             painter.drawStaticText(QPointF(right - width, at * row + top), words)
-
-
-def _words(share: float) -> str:
-    return percent(share, 0 if share >= 0.1 else 1)
 
 
 @lru_cache(maxsize=1024)
