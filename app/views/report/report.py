@@ -15,11 +15,9 @@ from app.views.parts.controls import column, open_menu, paragraph, push_button
 from app.views.parts.header import Header
 from app.views.parts.later import one_shot
 from app.views.parts.widgets import Choice, MessageBar, label
+from app.views.runs.runs import FORMATS
 
-RUN_FORMATS = (
-    ("html", "HTML, one file with linked IR"), ("md", "Markdown"), ("csv", "CSV"), ("json", "JSON"),
-    ("perfetto", "Perfetto trace"),
-)  # fmt: skip
+RUN_FORMATS = (("html", "HTML, one file with linked IR"), *FORMATS[1:])
 COMPARISON_FORMATS = tuple(entry for entry in RUN_FORMATS if entry[0] != "perfetto")
 _MOST_LISTED = 200
 
@@ -35,7 +33,6 @@ class ReportView(QWidget):
         super().__init__()
         self._look = look
         self.preview: ReportPreview | None = None
-        self._runs: tuple[RunRow, ...] = ()
         self._followed = ""  # the run reported on, where it is not listed yet
         self._asked: tuple[int, ...] = ()
         self._coming = one_shot(self, self._ask)
@@ -77,7 +74,6 @@ class ReportView(QWidget):
 
     def set_runs(self, runs: tuple[RunRow, ...]) -> None:
         """What there is to report on, the newest first; what is chosen stays chosen."""
-        self._runs = runs
         entries = [(str(row.number), _title(row)) for row in runs[:_MOST_LISTED]]
         self.run.set_entries(entries)
         self.against.set_entries([("", "nothing"), *entries])

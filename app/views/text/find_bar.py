@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
 
 from app.theme.look import Look
@@ -21,8 +21,6 @@ _NONE = np.zeros((0, 3), np.int64)
 
 class FindBar(SearchRow):
     """Searches off the window's thread and steps through what it found."""
-
-    closed = Signal()
 
     def __init__(self, look: Look, view: TextView) -> None:
         super().__init__(
@@ -51,7 +49,6 @@ class FindBar(SearchRow):
         self._view.set_matches(_NONE, -1)
         self.hide()
         self._view.setFocus()
-        self.closed.emit()
 
     def _search_other(self) -> None:
         """What was found, or is being looked for, is of the text before."""

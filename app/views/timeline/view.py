@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from PySide6.QtCore import QPointF, Qt, Signal
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QToolTip, QWidget
 
@@ -22,8 +22,6 @@ from app.views.timeline.painter import TimelinePainter
 
 class TimelineView(QWidget):
     """Shows a Timeline; clicking a slice selects the nodes behind it, and a selection made elsewhere lights slices."""
-
-    event_clicked = Signal(int)
 
     def __init__(self, look: Look, selection: Selection) -> None:
         super().__init__()
@@ -141,7 +139,6 @@ class TimelineView(QWidget):
             return
         self._mark(hover=event)
         announce(self, self.describe(event).replace("\n", ", "))
-        self.event_clicked.emit(event)
         if timeline.nodes and timeline.nodes[event]:
             self._selection.select(timeline.nodes[event], self)
 
