@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
 
-from app.views.parts.plain import plain_tip
+from app.views.parts.widgets import text_switch
 
 
 class LayoutBar(QWidget):
@@ -23,11 +23,7 @@ class LayoutBar(QWidget):
         row.setContentsMargins(0, 0, 6, 0)
         row.setSpacing(2)
         for name, title, keys in layouts:
-            button = QToolButton()
-            button.setProperty("flat", True)
-            button.setCheckable(True)
-            button.setText(title)
-            button.setToolTip(plain_tip(f"Arrange the window for this ({keys})"))
+            button = text_switch(title, f"Arrange the window for this ({keys})")
             button.setAccessibleName(f"Layout {title}")
             # Each has a key, and the first keyboard focus is not for these.
             button.setFocusPolicy(Qt.FocusPolicy.NoFocus)

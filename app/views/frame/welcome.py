@@ -150,14 +150,12 @@ class WelcomePage(QScrollArea):
         return grid
 
     def _recent_row(self) -> QHBoxLayout:
-        row = QHBoxLayout()
-        row.setSpacing(6)
+        buttons = []
         for index, (source, name) in enumerate(zip(self._recent[:4], short_names(self._recent[:4]))):
             short = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, 220)
             opened = lambda _=False, s=source: self.open_wanted.emit(s)  # noqa: E731
-            row.addWidget(push_button(f"{short}    Ctrl+{index + 1}", opened, source, f"Open {name}"))
-        row.addStretch(1)
-        return row
+            buttons.append(push_button(f"{short}    Ctrl+{index + 1}", opened, source, f"Open {name}"))
+        return in_row(*buttons, None, spacing=6)
 
     def _hints(self) -> QHBoxLayout:
         row = QHBoxLayout()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QHBoxLayout, QToolButton, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from app.viewmodels.frame.patterns import Pattern, compile_pattern
 from app.viewmodels.text.finding import expression
 from app.views.parts.controls import line_field
 from app.views.parts.header import Header
 from app.views.parts.later import one_shot
-from app.views.parts.widgets import Elided, restyle
+from app.views.parts.widgets import Elided, restyle, text_switch
 
 _WORDS = 100  # what is said is given as many pixels before the field gets more than its least
 
@@ -23,8 +23,8 @@ class SearchRow(Header):
     def __init__(self, name: str, hint: str, *buttons: QWidget, pause: int) -> None:
         self.field = line_field(name, hint, lambda _: self._delay.start())
         self.field.setMinimumWidth(96)
-        self.regex = _switch(".*", "Regular expression")
-        self.case = _switch("Aa", "Match case")
+        self.regex = text_switch(".*", "Regular expression")
+        self.case = text_switch("Aa", "Match case")
         self.count = Elided(role="muted")
         super().__init__(self.field, self.regex, self.case, self.count, *buttons)
         self.spare(*buttons[:-1], self.case, at_last=[self.regex])  # Enter steps, too; the last button closes
@@ -67,13 +67,3 @@ class SearchRow(Header):
         assert isinstance(row, QHBoxLayout)
         row.setStretch(row.indexOf(self.field), field)
         row.setStretch(row.indexOf(self.count), count)
-
-
-def _switch(text: str, tip: str) -> QToolButton:
-    button = QToolButton()
-    button.setProperty("flat", True)
-    button.setText(text)
-    button.setToolTip(tip)
-    button.setAccessibleName(tip)
-    button.setCheckable(True)
-    return button

@@ -41,6 +41,17 @@ def flat_button(look: Look, icon: str, tip: str, slot: Callable[..., object], ch
     return button
 
 
+def text_switch(text: str, tip: str) -> QToolButton:
+    """A button with letters and without a frame that stays pressed; the tip is also its name for screen readers."""
+    button = QToolButton()
+    button.setProperty("flat", True)
+    button.setCheckable(True)
+    button.setText(text)
+    button.setToolTip(plain_tip(tip))
+    button.setAccessibleName(tip)
+    return button
+
+
 class _IconButton(QToolButton):
     """Its icon has the colours of the theme. A method listens to that, not a function: Qt forgets it with the button,
     while panes come and go."""
@@ -240,15 +251,12 @@ class MessageBar(Fitting, QFrame):
         self._text.setWordWrap(True)
         self._text.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Preferred)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._line = QToolButton()
+        self._line, self._log, self.action = QToolButton(), QToolButton(), QToolButton()
+        for button, slot in ((self._line, self._go), (self._log, self.show_log), (self.action, self.acted)):
+            button.clicked.connect(slot)
         self._line.setText("Show line")
-        self._line.clicked.connect(self._go)
-        self._log = QToolButton()
         self._log.setText("Log")
-        self._log.clicked.connect(self.show_log)
-        self.action = QToolButton()
         self.action.setAccessibleName("What can be done about it")
-        self.action.clicked.connect(self.acted)
         self._doings, self._below = QWidget(), False
         self._doings.setStyleSheet("background: transparent")
         in_row(self.action, self._line, self._log, None, holder=self._doings)
