@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 
 _BESIDE = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
 _FARTHER = ((1, -2), (-1, -2), (1, 2), (-1, 2), (2, 0), (-2, 0), (0, -2), (0, 2))
@@ -13,11 +12,9 @@ SIDES = (*_BESIDE, *_FARTHER)
 Box = tuple[float, float, float, float]
 """Left, top, right and bottom, in pixels."""
 
-EVERYWHERE: Box = (-inf, -inf, inf, inf)
-
 
 def place_labels(
-    points: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], radius: float, room: Box = EVERYWHERE
+    points: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], radius: float, room: Box
 ) -> list[tuple[int, int]]:
     """For each point, in pixels, the first of `SIDES` where its name is free and in the room there is; the first of all
     where there is none."""

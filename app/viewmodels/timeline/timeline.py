@@ -17,15 +17,6 @@ from profiler.analysis.memory import alive_bytes
 
 
 @dataclass(frozen=True)
-class Slices:
-    """What to draw of one lane: left and right in pixels, and the event behind each."""
-
-    left: np.ndarray
-    right: np.ndarray
-    event: np.ndarray
-
-
-@dataclass(frozen=True)
 class Track:
     """A quantity over time, drawn below the lanes: `values[i]` holds from `times[i]` to `times[i + 1]`."""
 
@@ -102,8 +93,9 @@ class Timeline:
         begin = float(self.start.min())
         return begin, max(float(self.end.max()), begin + 1e-9)
 
-    def slices(self, lane: int, begin: float, end: float, pixels: int) -> Slices:
-        """The events of a lane between two times, merged where several fall on one pixel."""
+    def slices(self, lane: int, begin: float, end: float, pixels: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Left and right in pixels and the event of each slice of a lane between two times, merged where several events
+        fall on one pixel."""
         first, last = int(self._bounds[lane]), int(self._bounds[lane + 1])
         low = first + int(np.searchsorted(self._last_end[lane], begin, "left"))
         high = first + int(np.searchsorted(self.start[first:last], end, "right"))
@@ -111,13 +103,13 @@ class Timeline:
         if high - low <= 2 * pixels:
             left = (self.start[low:high] - begin) * scale
             right = (self.end[low:high] - begin) * scale
-            return Slices(left, np.maximum(right, left + 1), np.arange(low, high))
+            return left, np.maximum(right, left + 1), np.arange(low, high)
         # One search a pixel, not one step an event: where in the sorted starts does each pixel begin?
         edges = low + np.searchsorted(self.start[low:high], begin + np.arange(pixels + 1) / scale)
         edges[0], edges[-1] = low, high
         column = np.flatnonzero(np.diff(edges))
         right = (self.end[edges[column + 1] - 1] - begin) * scale
-        return Slices(column.astype(float), np.maximum(right, column + 1.0), edges[column])
+        return column.astype(float), np.maximum(right, column + 1.0), edges[column]
 
     def at(self, lane: int, time: float, slack: float = 0.0) -> int:
         """The event of a lane at a time, or -1; the innermost where they nest; else one that is `slack` away."""

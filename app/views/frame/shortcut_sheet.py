@@ -29,7 +29,6 @@ class ShortcutSheet(QDialog):
         self.setWindowTitle("Keyboard shortcuts")
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.resize(940, 640)
-        self.entries = [entry for entries in groups.values() for entry in entries]
         self.field = line_field("Find a shortcut", "Find a key or what it does", lambda text: self.page.show_only(text))
         self.page = ShortcutPage(look, groups)
         scroll = scrolled(self.page)

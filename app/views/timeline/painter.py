@@ -87,14 +87,13 @@ class TimelinePainter:
             painter.setPen(QPen(QColor(theme.border), 1))
             painter.drawLine(QPointF(0, y), QPointF(camera.width, y))
         width = int(camera.room)
-        found = timeline.slices(lane, camera.begin, camera.end, width)
-        left = np.maximum(found.left, -2) + LABEL
-        right = np.minimum(found.right, width + 2) + LABEL
+        left, right, events = timeline.slices(lane, camera.begin, camera.end, width)
+        left, right = np.maximum(left, -2) + LABEL, np.minimum(right, width + 2) + LABEL
         high = np.full(len(left), LANE - 6)
         rects = np.column_stack((left, np.full(len(left), y + 3), np.maximum(right - left, 1.0), high))
         # A hair of ground between neighbours, where there is room for it.
         rects[:, 2] -= rects[:, 2] > 3
-        kinds = timeline.kinds[found.event]
+        kinds = timeline.kinds[events]
         colours = kinds % len(theme.series)
         painter.setPen(Qt.PenStyle.NoPen)
         if timeline.quiet:
@@ -105,11 +104,11 @@ class TimelinePainter:
         for colour in np.flatnonzero(np.bincount(colours, minlength=1)[: len(theme.series)]).tolist():
             painter.setBrush(tint(theme.series[colour], 150 if theme.dark else 110))
             draw_rects(painter, rects[colours == colour])
-        self._words(painter, metrics, timeline, camera, found.event, left, right, y)
-        lit = found.event == marks.hover
+        self._words(painter, metrics, timeline, camera, events, left, right, y)
+        lit = events == marks.hover
         if len(marks.lit):
-            near = np.minimum(np.searchsorted(marks.lit, found.event), len(marks.lit) - 1)
-            lit |= marks.lit[near] == found.event
+            near = np.minimum(np.searchsorted(marks.lit, events), len(marks.lit) - 1)
+            lit |= marks.lit[near] == events
         painter.setBrush(Qt.BrushStyle.NoBrush)
         painter.setPen(QPen(QColor(theme.accent), 2))
         draw_rects(painter, rects[lit])

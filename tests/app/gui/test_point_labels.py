@@ -1,15 +1,18 @@
 """Names beside the points of a plot: each on the first side where it covers nothing."""
 
+from math import inf
+
 import pytest
 from PySide6.QtCore import QPointF
 
 from app.viewmodels.runs.point_labels import SIDES, beside, dot, meet, place_labels
 
 SIZE = (16.0, 14.0)
+EVERYWHERE = (-inf, -inf, inf, inf)
 
 
 def test_a_point_by_itself_has_its_name_at_the_right():
-    assert place_labels([(0, 0)], [SIZE], 6) == [(1, 0)]
+    assert place_labels([(0, 0)], [SIZE], 6, EVERYWHERE) == [(1, 0)]
 
 
 def test_a_name_stays_in_the_room_there_is():
@@ -20,7 +23,7 @@ def test_a_name_stays_in_the_room_there_is():
 
 def test_a_name_in_a_crowd_lies_farther_away_and_on_no_point():
     points = [(float(x), float(y)) for x in (-11, 0, 11) for y in (-11, 0, 11)]
-    sides = place_labels(points, [SIZE] * 9, 6)
+    sides = place_labels(points, [SIZE] * 9, 6, EVERYWHERE)
     boxes = [beside(*point, SIZE, side, 6) for point, side in zip(points, sides)]
     outer = [box for point, box in zip(points, boxes) if point != (0, 0)]
     assert not any(meet(box, dot(*point, 6)) for box in outer for point in points)
@@ -28,9 +31,9 @@ def test_a_name_in_a_crowd_lies_farther_away_and_on_no_point():
 
 def test_a_name_gives_way_to_a_neighbour_and_to_its_name():
     close = [(0.0, 0.0), (14.0, 0.0)]
-    assert place_labels(close, [SIZE] * 2, 6) == [(-1, 0), (1, 0)]
+    assert place_labels(close, [SIZE] * 2, 6, EVERYWHERE) == [(-1, 0), (1, 0)]
     above = [(0.0, 0.0), (0.0, 4.0)]
-    first, second = place_labels(above, [SIZE] * 2, 6)
+    first, second = place_labels(above, [SIZE] * 2, 6, EVERYWHERE)
     assert first != second
 
 
@@ -106,7 +109,7 @@ def test_no_name_of_a_roof_lies_on_a_launch_or_its_number(qtbot, tmp_path, size,
 
 
 def test_a_crowd_is_named_all_the_same():
-    assert place_labels([(0, 0)] * 20, [SIZE] * 20, 6)[-1] == SIDES[0]
+    assert place_labels([(0, 0)] * 20, [SIZE] * 20, 6, EVERYWHERE)[-1] == SIDES[0]
 
 
 def test_a_logarithmic_axis_has_plain_numbers_that_do_not_run_into_each_other(qapp):
