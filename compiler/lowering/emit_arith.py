@@ -91,101 +91,39 @@ def intrinsic(name: str, stem: str, extra: str = ""):
     return emit
 
 
-def _round_away(quotient_fix: str):
-    """floordivsi / ceildivsi: truncate, then step by one where the remainder says so.
-
-    Floor steps down when the remainder is nonzero and its sign differs from the divisor's; ceiling steps up when it is
-    nonzero and the signs agree.
-    """
-    relation, step = {"floor": ("slt", "sub"), "ceil": ("sge", "add")}[quotient_fix]
-
-    def emit(e: Emitter, op: Operation) -> None:
-        a, b = (e.names[id(value)] for value in op._operands)
-        result = op.results[0]
-        kind = e.type(result._type)
-        name = e.define(result, quotient_fix + "div")
-        if b.isdigit() and b != "0":
-            _round_away_positive(e, quotient_fix, kind, name, a, int(b))
-            return
-        bit = with_lanes(split_vector(kind)[0], "i1")
-        zero = filled(0, kind)
-        e.lines += (
-            f"  {name}.quo = sdiv {kind} {a}, {b}",
-            f"  {name}.rem = srem {kind} {a}, {b}",
-            f"  {name}.inexact = icmp ne {kind} {name}.rem, {zero}",
-            f"  {name}.signs = xor {kind} {name}.rem, {b}",
-            f"  {name}.side = icmp {relation} {kind} {name}.signs, {zero}",
-            f"  {name}.fix = and {bit} {name}.inexact, {name}.side",
-            f"  {name}.one = zext {bit} {name}.fix to {kind}",
-            f"  {name} = {step} {kind} {name}.quo, {name}.one",
-        )
-
-    return emit
-
-
-def _round_away_positive(e: Emitter, fix: str, kind: str, name: str, a: str, b: int) -> None:
-    """The same where the divisor is a positive literal: the remainder has the sign of the dividend."""
-    if fix == "floor" and b & (b - 1) == 0:
-        e.lines.append(f"  {name} = ashr {kind} {a}, {b.bit_length() - 1}")
-        return
-    e.lines += (f"  {name}.quo = sdiv {kind} {a}, {b}", f"  {name}.rem = srem {kind} {a}, {b}")
-    if fix == "floor":
-        e.lines += (
-            f"  {name}.fix = ashr {kind} {name}.rem, {int(kind[1:]) - 1}",
-            f"  {name} = add {kind} {name}.quo, {name}.fix",
-        )
-    else:
-        e.lines += (
-            f"  {name}.up = icmp sgt {kind} {name}.rem, 0",
-            f"  {name}.fix = zext i1 {name}.up to {kind}",
-            f"  {name} = add {kind} {name}.quo, {name}.fix",
-        )
-
-
-def _ceildivui(e: Emitter, op: Operation) -> None:
+def _floor_division(e: Emitter, op: Operation) -> None:
+    """Truncate, then step down by one where the remainder is nonzero and its sign differs from the divisor's."""
     a, b = (e.names[id(value)] for value in op._operands)
     result = op.results[0]
     kind = e.type(result._type)
+    name = e.define(result, "floordiv")
+    if b.isdigit() and b != "0":
+        _floor_division_by_positive(e, kind, name, a, int(b))
+        return
     bit = with_lanes(split_vector(kind)[0], "i1")
-    name = e.define(result, "ceildiv")
+    zero = filled(0, kind)
     e.lines += (
-        f"  {name}.quo = udiv {kind} {a}, {b}",
-        f"  {name}.rem = urem {kind} {a}, {b}",
-        f"  {name}.inexact = icmp ne {kind} {name}.rem, {filled(0, kind)}",
-        f"  {name}.one = zext {bit} {name}.inexact to {kind}",
-        f"  {name} = add {kind} {name}.quo, {name}.one",
+        f"  {name}.quo = sdiv {kind} {a}, {b}",
+        f"  {name}.rem = srem {kind} {a}, {b}",
+        f"  {name}.inexact = icmp ne {kind} {name}.rem, {zero}",
+        f"  {name}.signs = xor {kind} {name}.rem, {b}",
+        f"  {name}.side = icmp slt {kind} {name}.signs, {zero}",
+        f"  {name}.fix = and {bit} {name}.inexact, {name}.side",
+        f"  {name}.one = zext {bit} {name}.fix to {kind}",
+        f"  {name} = sub {kind} {name}.quo, {name}.one",
     )
 
 
-def _mul_extended(extend: str):
-    def emit(e: Emitter, op: Operation) -> None:
-        a, b = (e.names[id(value)] for value in op._operands)
-        low, high = op.results
-        kind = e.type(low._type)
-        _, element = split_vector(kind)
-        width = int(element[1:])
-        wide = kind.replace(element, f"i{2 * width}")
-        name = e.define(low, "low")
-        e.lines += (
-            f"  {name}.a = {extend} {kind} {a} to {wide}",
-            f"  {name}.b = {extend} {kind} {b} to {wide}",
-            f"  {name}.wide = mul {wide} {name}.a, {name}.b",
-            f"  {name}.shift = lshr {wide} {name}.wide, {filled(width, wide)}",
-            f"  {name} = trunc {wide} {name}.wide to {kind}",
-            f"  {e.define(high, 'high')} = trunc {wide} {name}.shift to {kind}",
-        )
-
-    return emit
-
-
-def _addui_extended(e: Emitter, op: Operation) -> None:
-    a, b = (e.names[id(value)] for value in op._operands)
-    total, overflow = op.results
-    kind = e.type(total._type)
-    name = e.define(total, "sum")
+def _floor_division_by_positive(e: Emitter, kind: str, name: str, a: str, b: int) -> None:
+    """The same where the divisor is a positive literal: the remainder has the sign of the dividend."""
+    if b & (b - 1) == 0:
+        e.lines.append(f"  {name} = ashr {kind} {a}, {b.bit_length() - 1}")
+        return
     e.lines += (
-        f"  {name} = add {kind} {a}, {b}",
-        f"  {e.define(overflow, 'carry')} = icmp ult {kind} {name}, {a}",
+        f"  {name}.quo = sdiv {kind} {a}, {b}",
+        f"  {name}.rem = srem {kind} {a}, {b}",
+        f"  {name}.fix = ashr {kind} {name}.rem, {int(kind[1:]) - 1}",
+        f"  {name} = add {kind} {name}.quo, {name}.fix",
     )
 
 
@@ -198,9 +136,7 @@ EMITTERS = {
     arith.DivUIOp: _binary("udiv"),
     arith.RemSIOp: _binary("srem"),
     arith.RemUIOp: _binary("urem"),
-    arith.FloorDivSIOp: _round_away("floor"),
-    arith.CeilDivSIOp: _round_away("ceil"),
-    arith.CeilDivUIOp: _ceildivui,
+    arith.FloorDivSIOp: _floor_division,
     arith.AndIOp: _binary("and"),
     arith.OrIOp: _binary("or"),
     arith.XOrIOp: _binary("xor"),
@@ -211,9 +147,6 @@ EMITTERS = {
     arith.MaxSIOp: intrinsic("smax", "max"),
     arith.MinUIOp: intrinsic("umin", "min"),
     arith.MaxUIOp: intrinsic("umax", "max"),
-    arith.AddUIExtendedOp: _addui_extended,
-    arith.MulUIExtendedOp: _mul_extended("zext"),
-    arith.MulSIExtendedOp: _mul_extended("sext"),
     arith.AddfOp: _binary("fadd", "fastmath"),
     arith.SubfOp: _binary("fsub", "fastmath"),
     arith.MulfOp: _binary("fmul", "fastmath"),

@@ -39,20 +39,10 @@ def _barrier(e: Emitter, op: Operation) -> None:
     _write(e, _grid(e, op, "call kg_barrier").barrier)
 
 
-def _lane(e: Emitter, op: Operation) -> None:
-    _write(e, _grid(e, op).lane_id, e.define(op.results[0], "lane"))
-
-
-def _subgroup_size(e: Emitter, op: Operation) -> None:
-    e.names[id(op.results[0])] = str(e.target.warp_size)
-
-
 EMITTERS = {
     gpu.ThreadIdOp: _place("thread", lambda grid: grid.thread_id),
     gpu.BlockIdOp: _place("block", lambda grid: grid.block_id),
     gpu.BlockDimOp: _place("blockdim", lambda grid: grid.block_dim),
     gpu.GridDimOp: _place("griddim", lambda grid: grid.grid_dim),
     gpu.BarrierOp: _barrier,
-    gpu.LaneIdOp: _lane,
-    gpu.SubgroupSizeOp: _subgroup_size,
 }

@@ -64,36 +64,15 @@ def _inline_asm(e: Emitter, op: llvm.InlineAsmOp) -> None:
     _finish_call(e, op, call, "asm")
 
 
-def _undef(e: Emitter, op: llvm.UndefOp) -> None:
-    e.names[id(op.results[0])] = "undef"
-
-
-def _zero(e: Emitter, op: llvm.ZeroOp) -> None:
-    e.names[id(op.results[0])] = "zeroinitializer"
-
-
 def _extract_value(e: Emitter, op: llvm.ExtractValueOp) -> None:
     (a,) = op._operands
     path = ", ".join(str(i) for i in op.properties["position"].get_values())  # pyright: ignore[reportAttributeAccessIssue]
     e.lines.append(f"  {e.define(op.results[0], 'field')} = extractvalue {e.type(a._type)} {e.names[id(a)]}, {path}")
 
 
-def _insert_value(e: Emitter, op: llvm.InsertValueOp) -> None:
-    into, value = op._operands
-    path = ", ".join(str(i) for i in op.properties["position"].get_values())  # pyright: ignore[reportAttributeAccessIssue]
-    e.lines.append(
-        f"  {e.define(op.results[0], 'struct')} = insertvalue {e.type(into._type)} {e.names[id(into)]}, "
-        f"{e.type(value._type)} {e.names[id(value)]}, {path}"
-    )
-
-
 EMITTERS = {
     llvm.CallIntrinsicOp: _call_intrinsic,
     llvm.InlineAsmOp: _inline_asm,
-    llvm.UndefOp: _undef,
-    llvm.ZeroOp: _zero,
     llvm.ExtractValueOp: _extract_value,
-    llvm.InsertValueOp: _insert_value,
     llvm.IntToPtrOp: cast("inttoptr", "pointer"),
-    llvm.PtrToIntOp: cast("ptrtoint", "address"),
 }

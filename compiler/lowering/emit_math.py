@@ -3,28 +3,13 @@
 
 from __future__ import annotations
 
-from xdsl.dialects import math, vector
+from xdsl.dialects import math
 from xdsl.ir import Operation
 
 from compiler.lowering.emit_arith import intrinsic
 from compiler.lowering.emit_casts import from_f64, to_f64
 from compiler.lowering.emitter import Emitter
-from compiler.lowering.llvm_types import filled, mangled, split_vector, with_lanes
-
-
-def _rsqrt(e: Emitter, op: Operation) -> None:
-    """1/sqrt(x) with both steps correctly rounded, so that every target gives the same bits."""
-    (a,) = op._operands
-    result = op.results[0]
-    kind = e.type(result._type)
-    symbol = f"@llvm.sqrt.{mangled(kind)}"
-    e.declare(symbol, kind, kind)
-    name = e.define(result, "rsqrt")
-    e.lines += (
-        f"  {name}.sqrt = call {kind} {symbol}({kind} {e.names[id(a)]})",
-        f"  {name} = fdiv {kind} {filled('1.000000e+00', kind)}, {name}.sqrt",
-    )
-
+from compiler.lowering.llvm_types import mangled, split_vector, with_lanes
 
 _plain_fma = intrinsic("fma", "fma")
 
@@ -50,17 +35,13 @@ def _fma(e: Emitter, op: Operation) -> None:
 
 EMITTERS = {
     math.SqrtOp: intrinsic("sqrt", "sqrt"),
-    math.RsqrtOp: _rsqrt,
     math.FloorOp: intrinsic("floor", "floor"),
     math.CeilOp: intrinsic("ceil", "ceil"),
     math.TruncOp: intrinsic("trunc", "trunc"),
     math.RoundEvenOp: intrinsic("roundeven", "round"),
-    math.RoundOp: intrinsic("round", "round"),
     math.AbsFOp: intrinsic("fabs", "abs"),
-    math.AbsIOp: intrinsic("abs", "abs", "i1 false"),
     math.CopySignOp: intrinsic("copysign", "copysign"),
     math.FmaOp: _fma,
-    vector.FMAOp: _fma,
     math.CountLeadingZerosOp: intrinsic("ctlz", "ctlz", "i1 false"),
     math.CountTrailingZerosOp: intrinsic("cttz", "cttz", "i1 false"),
     math.CtPopOp: intrinsic("ctpop", "ctpop"),

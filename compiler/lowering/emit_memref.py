@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from compiler.lowering.emit_casts import cast
 from compiler.lowering.emitter import Emitter
-from compiler.lowering.llvm_types import SCALAR_BYTES, array_literal, byte_size, mangled, memory_space, pointer, symbol
+from compiler.lowering.llvm_types import SCALAR_BYTES, array_literal, byte_size, memory_space, pointer, symbol
 
 # arith's AtomicRMWKind, in the order of its numbers; LLVM has no atomic multiplication.
 _ATOMICS = ("fadd", "add", "xchg", "fmaximum", "max", "umax", "fminimum", "min", "umin", "", "",
@@ -35,15 +35,12 @@ def _element_pointer(e: Emitter, base: SSAValue, index: SSAValue) -> tuple[str, 
     return address, pointers, size
 
 
-def _access(e: Emitter, op: Operation, size: int) -> str:
-    """Alignment, and whether the access streams past the caches."""
+def _alignment(op: Operation, size: int) -> str:
+    """Alignment: the element's, where the access knows no better."""
     if op.attributes:
         align = op.attributes.get("kg.align")
         if isinstance(align, IntegerAttr):
             size = align.value.data
-    flag = op.properties.get("nontemporal") if op.properties else None
-    if flag is not None and flag.value.data:  # pyright: ignore[reportAttributeAccessIssue]
-        return f"align {size}, !nontemporal !{e.metadata.one()}"
     return f"align {size}"
 
 
@@ -52,47 +49,18 @@ def _load(e: Emitter, op: Operation) -> None:
     result = op.results[0]
     address, pointers, size = _element_pointer(e, base, index)
     e.lines.append(
-        f"  {e.define(result, 'load')} = load {e.type(result._type)}, {pointers} {address}, {_access(e, op, size)}"
+        f"  {e.define(result, 'load')} = load {e.type(result._type)}, {pointers} {address}, {_alignment(op, size)}"
     )
 
 
 def _store(e: Emitter, op: Operation) -> None:
     value, base, index = op._operands
     address, pointers, size = _element_pointer(e, base, index)
-    e.lines.append(f"  store {e.type(value._type)} {e.names[id(value)]}, {pointers} {address}, {_access(e, op, size)}")
-
-
-def _masked_load(e: Emitter, op: vector.MaskedLoadOp) -> None:
-    base, index, mask, otherwise = op._operands
-    result = op.results[0]
-    address, pointers, size = _element_pointer(e, base, index)
-    kind, bits = e.type(result._type), e.type(mask._type)
-    name = f"@llvm.masked.load.{mangled(kind)}.{_pointer_suffix(pointers)}"
-    e.declare(name, kind, f"{pointers}, {bits}, {kind}")
-    e.lines.append(
-        f"  {e.define(result, 'load')} = call {kind} {name}({pointers} {_access(e, op, size)} {address}, "
-        f"{bits} {e.names[id(mask)]}, {kind} {e.names[id(otherwise)]})"
-    )
-
-
-def _masked_store(e: Emitter, op: vector.MaskedStoreOp) -> None:
-    base, index, mask, value = op._operands
-    address, pointers, size = _element_pointer(e, base, index)
-    kind, bits = e.type(value._type), e.type(mask._type)
-    name = f"@llvm.masked.store.{mangled(kind)}.{_pointer_suffix(pointers)}"
-    e.declare(name, "void", f"{kind}, {pointers}, {bits}")
-    e.lines.append(
-        f"  call void {name}({kind} {e.names[id(value)]}, {pointers} {_access(e, op, size)} {address}, "
-        f"{bits} {e.names[id(mask)]})"
-    )
-
-
-def _pointer_suffix(pointers: str) -> str:
-    return "p" + (pointers.split("(")[1][:-1] if "(" in pointers else "0")
+    e.lines.append(f"  store {e.type(value._type)} {e.names[id(value)]}, {pointers} {address}, {_alignment(op, size)}")
 
 
 def _alloca(e: Emitter, op: memref.AllocaOp) -> None:
-    """Constant size, in the entry block; shared memory (space 3, where it is one) becomes a global of the block."""
+    """Constant size, in the entry block."""
     result = op.results[0]
     kind = result._type
     assert isinstance(kind, MemRefType)
@@ -104,9 +72,6 @@ def _alloca(e: Emitter, op: memref.AllocaOp) -> None:
     wanted = op.properties.get("alignment")
     natural = max(byte_size(element), 16 if size * byte_size(element) >= 16 else 1)
     align = wanted.value.data if isinstance(wanted, IntegerAttr) else natural
-    if memory_space(kind) == 3 and e.target.spaces.shared:
-        e.names[id(result)] = _shared(e, result._name or "shared", f"[{size} x {element}]", max(align, 16))
-        return
     name = e.define(result, "local")
     space, place = e.target.spaces.alloca, e.target.spaces.of(memory_space(kind))
     in_space = f", addrspace({space})" if space else ""
@@ -114,13 +79,6 @@ def _alloca(e: Emitter, op: memref.AllocaOp) -> None:
     e.entry.append(f"  {home} = alloca [{size} x {element}], align {align}{in_space}")
     if space != place:
         e.entry.append(f"  {name} = addrspacecast {pointer(space)} {home} to {pointer(place)}")
-
-
-def _shared(e: Emitter, stem: str, array: str, align: int) -> str:
-    name = symbol(f"{stem.replace('.', '_')}_{len(e.globals)}")
-    space = e.target.spaces.shared
-    e.globals[name] = f"{name} = internal addrspace({space}) global {array} poison, align {align}"
-    return name
 
 
 def define_global(e: Emitter, op: memref.GlobalOp) -> None:
@@ -191,13 +149,10 @@ EMITTERS = {
     memref.StoreOp: _store,
     vector.LoadOp: _load,
     vector.StoreOp: _store,
-    vector.MaskedLoadOp: _masked_load,
-    vector.MaskedStoreOp: _masked_store,
     memref.AllocaOp: _alloca,
     memref.GetGlobalOp: _get_global,
     memref.ViewOp: _view,
     memref.CastOp: cast("addrspacecast", "cast"),  # which changes what is known about the size, nothing else
-    memref.MemorySpaceCastOp: cast("addrspacecast", "cast"),
     memref.ExtractAlignedPointerAsIndexOp: cast("ptrtoint", "address"),
     memref.AtomicRMWOp: _atomic_rmw,
 }

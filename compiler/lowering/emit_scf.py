@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, IntegerAttr
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, SSAValue
 
 from compiler.lowering.emitter import Emitter
@@ -25,15 +25,6 @@ def _trips(low: str, high: str, by: str) -> int | None:
     if low[0] == "%" or high[0] == "%" or by[0] == "%":
         return None
     return len(range(int(low), int(high), int(by)))
-
-
-def _loop_metadata(e: Emitter, op: Operation) -> str:
-    """`kg.unroll` on a loop: 1 forbids unrolling, n asks for n copies."""
-    attr = op.attributes.get("kg.unroll")
-    if not isinstance(attr, IntegerAttr):
-        return ""
-    e.has_short_loop = True
-    return f", !llvm.loop !{e.metadata.unroll(attr.value.data)}"
 
 
 def _for(e: Emitter, op: scf.ForOp) -> None:
@@ -81,7 +72,7 @@ def _for(e: Emitter, op: scf.ForOp) -> None:
     e.lines += (
         f"  {index}.next = add {wrap}{kind} {index}, {by}",
         f"  {index}.more = icmp slt {kind} {index}.next, {high}",
-        f"  br i1 {index}.more, label %{body}, label %{end}{_loop_metadata(e, op)}",
+        f"  br i1 {index}.more, label %{body}, label %{end}",
     )
     e.lines[at] = f"  {index} = phi {kind} [ {low}, %{before} ], [ {index}.next, %{latch} ]"
     for offset, (phi, start, back, value) in enumerate(zip(phis, initial, yielded, carried), at + 1):
@@ -138,7 +129,7 @@ def _while(e: Emitter, op: scf.WhileOp) -> None:
     e.loops += 1
     e.block(before)
     condition, *passed = e.yielded
-    e.lines.append(f"  br i1 {condition}, label %{body}, label %{end}{_loop_metadata(e, op)}")
+    e.lines.append(f"  br i1 {condition}, label %{body}, label %{end}")
     e.start_block(body)
     _bind_all(e, after._args, passed)
     e.block(after)

@@ -16,15 +16,12 @@ _REDUCTIONS = {
     "mul": ("mul", "fmul"),
     "and": ("and", ""),
     "or": ("or", ""),
-    "xor": ("xor", ""),
     "minsi": ("smin", ""),
     "maxsi": ("smax", ""),
     "minui": ("umin", ""),
     "maxui": ("umax", ""),
     "minimumf": ("", "fminimum"),
     "maximumf": ("", "fmaximum"),
-    "minnumf": ("", "fmin"),
-    "maxnumf": ("", "fmax"),
 }
 
 
@@ -102,8 +99,7 @@ def _shuffle(e: Emitter, op: vector.ShuffleOp) -> None:
 
 def _reduction(e: Emitter, op: vector.ReductionOp) -> None:
     """Float sums and products may be reassociated, so that they are trees; nothing else about them is relaxed."""
-    operands = tuple(op._operands)
-    a = operands[0]
+    (a,) = op._operands
     result = op.results[0]
     kind, scalar = e.type(a._type), e.type(result._type)
     combine = op.properties["kind"].data.value  # pyright: ignore[reportAttributeAccessIssue]
@@ -113,22 +109,13 @@ def _reduction(e: Emitter, op: vector.ReductionOp) -> None:
     symbol = f"@llvm.vector.reduce.{name_of}.{mangled(kind)}"
     name = e.define(result, "reduce")
     value = f"{kind} {e.names[id(a)]}"
-    start = e.names[id(operands[1])] if len(operands) > 1 else None
     if name_of in ("fadd", "fmul"):
         e.declare(symbol, scalar, f"{scalar}, {kind}")
         neutral = "-0.000000e+00" if name_of == "fadd" else "1.000000e+00"
-        e.lines.append(f"  {name} = call reassoc {scalar} {symbol}({scalar} {start or neutral}, {value})")
+        e.lines.append(f"  {name} = call reassoc {scalar} {symbol}({scalar} {neutral}, {value})")
         return
     e.declare(symbol, scalar, kind)
-    partial = f"{name}.lanes" if start else name
-    e.lines.append(f"  {partial} = call {scalar} {symbol}({value})")
-    if start and ("min" in name_of or "max" in name_of):
-        two = {"fmin": "minnum", "fmax": "maxnum"}.get(name_of, name_of.removeprefix("f"))
-        fold = f"@llvm.{two}.{mangled(scalar)}"
-        e.declare(fold, scalar, f"{scalar}, {scalar}")
-        e.lines.append(f"  {name} = call {scalar} {fold}({scalar} {partial}, {scalar} {start})")
-    elif start:
-        e.lines.append(f"  {name} = {name_of} {scalar} {partial}, {start}")
+    e.lines.append(f"  {name} = call {scalar} {symbol}({value})")
 
 
 EMITTERS = {

@@ -113,10 +113,6 @@ class Emitter:
         self._counts[stem] = count + 1
         return f"{stem}.{count}"
 
-    def bind(self, value: SSAValue, name: str) -> None:
-        """Let a value be spelled as an existing name or a literal."""
-        self.names[id(value)] = name
-
     def args(self, values: Iterable[SSAValue]) -> str:
         """`type name, type name`: an argument list."""
         names, typed = self.names, self.type

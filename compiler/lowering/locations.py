@@ -39,7 +39,6 @@ class Metadata:
     def __init__(self) -> None:
         self.nodes: list[str] = []
         self.named: list[str] = []
-        self._one: int | None = None
         self._empty: int | None = None
         self._places: dict[str, int] = {}
 
@@ -47,12 +46,6 @@ class Metadata:
         """A new node's number."""
         self.nodes.append(text)
         return len(self.nodes) - 1
-
-    def one(self) -> int:
-        """The node `!{i32 1}`, which marks non-temporal accesses."""
-        if self._one is None:
-            self._one = self.add("!{i32 1}")
-        return self._one
 
     def empty(self) -> int:
         """The node `!{}`, which marks invariant loads."""
@@ -66,13 +59,6 @@ class Metadata:
         if text not in self._places:
             self._places[text] = self.add(text)
         return self._places[text]
-
-    def unroll(self, count: int) -> int:
-        """A loop's own node: 1 forbids unrolling, n asks for n copies."""
-        hint = '!"llvm.loop.unroll.disable"' if count <= 1 else f'!"llvm.loop.unroll.count", i32 {count}'
-        node = self.add("")
-        self.nodes[node] = f"distinct !{{!{node}, !{self.add(f'!{{{hint}}}')}}}"
-        return node
 
     def lines(self) -> list[str]:
         """Everything, ready to append to a module."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 from compiler.targets.emission import Code, Emission, Grid, number_from
@@ -51,24 +50,14 @@ def _grid_dim(axis: int) -> str:
     return _block_dim(axis, "%it.block") + _GRID_DIM.format(at=12 + 4 * axis)
 
 
-def _lane_id(wave: int) -> Code:
-    low, high = "@llvm.amdgcn.mbcnt.lo", "@llvm.amdgcn.mbcnt.hi"
-    lines = [f"  %it.lo = call i32 {low}(i32 -1, i32 0)", f"  %it.hi = call i32 {high}(i32 -1, i32 %it.lo)"]
-    last = f"  %it = zext nneg i32 %it.{'hi' if wave == 64 else 'lo'} to i64"
-    text = "\n".join([*lines[: wave // 32], last])
-    return Code(text, ((low, "i32", "i32, i32"), (high, "i32", "i32, i32")))
-
-
-_GRID = Grid(
-    thread_id=_by_axis("workitem.id"),
-    block_id=_by_axis("workgroup.id"),
-    block_dim=tuple(Code(_block_dim(axis), _PACKET) for axis in range(3)),
-    grid_dim=tuple(Code(_grid_dim(axis), _PACKET) for axis in range(3)),
-    lane_id=_lane_id(64),
-    barrier=Code(_BARRIER, (("@llvm.amdgcn.s.barrier", "void", ""),)),
-)
 _EMISSION = Emission(
-    grid=_GRID,
+    grid=Grid(
+        thread_id=_by_axis("workitem.id"),
+        block_id=_by_axis("workgroup.id"),
+        block_dim=tuple(Code(_block_dim(axis), _PACKET) for axis in range(3)),
+        grid_dim=tuple(Code(_grid_dim(axis), _PACKET) for axis in range(3)),
+        barrier=Code(_BARRIER, (("@llvm.amdgcn.s.barrier", "void", ""),)),
+    ),
     convention="amdgpu_kernel",
     block_limit='"amdgpu-flat-work-group-size"="1,{}"',
     atomic_order='syncscope("agent") monotonic',
@@ -99,7 +88,7 @@ def amdgpu_target(name: str) -> Target:
         warp_size=wave,
         spaces=_SPACES,
         limits=Limits(1024, lds_kib * 1024),
-        emission=replace(_EMISSION, grid=replace(_GRID, lane_id=_lane_id(wave))),
+        emission=_EMISSION,
         native_f16=True,
         native_bf16=False,
     )

@@ -30,7 +30,6 @@ class Grid:
     block_id: tuple[Code, ...]
     block_dim: tuple[Code, ...]
     grid_dim: tuple[Code, ...]
-    lane_id: Code
     barrier: Code
 
 

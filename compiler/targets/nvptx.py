@@ -50,7 +50,6 @@ _EMISSION = Emission(
         block_id=_by_axis("ctaid"),
         block_dim=_by_axis("ntid"),
         grid_dim=_by_axis("nctaid"),
-        lane_id=number_from("@llvm.nvvm.read.ptx.sreg.laneid"),
         barrier=Code(f"  call void {_BARRIER}(i32 0)", ((_BARRIER, "void", "i32"),)),
     ),
     convention="ptx_kernel",

@@ -152,20 +152,3 @@ def test_a_step_must_be_positive(parse):
     text = HEAD + "  scf.for %i = %c0 to %n step %c0 {\n  }\n  func.return\n}"
     with pytest.raises(LoweringError, match="needs a positive step, not 0"):
         emit_module(parse(text), get_target("cpu"))
-
-
-def test_a_loop_can_ask_to_be_unrolled(parse, lower):
-    text = (
-        HEAD
-        + """
-  %v = arith.constant 5 : i64
-  scf.for %i = %c0 to %n step %c1 {
-    memref.store %v, %out[%i] : memref<?xi64>
-  } {kg.unroll = 4 : i64}
-  func.return
-}"""
-    )
-    assert "llvm.loop.unroll.count" in lower(text, "cpu", opt_level=0).llvm_opt
-    unrolled = lower(text, "cpu", opt_level=2).llvm_opt
-    plain = lower(text.replace("kg.unroll = 4", "kg.unroll = 1"), "cpu", opt_level=2).llvm_opt
-    assert unrolled.count("store ") > plain.count("store ")

@@ -204,16 +204,3 @@ func.func @k(%x: f32) attributes {kg.kernel} {
 }"""
     with pytest.raises(LoweringError, match=r"kernels/math.py:12: math.exp cannot be lowered"):
         emit_module(parse(text), get_target("cpu"))
-
-
-def test_undefined_values(lower):
-    text = """
-func.func @k(%out: memref<?xf32>, %x: f32) attributes {kg.kernel} {
-  %c0 = arith.constant 0 : index
-  %u = llvm.mlir.undef : vector<4xf32>
-  %v = vector.insert %x, %u[0] : f32 into vector<4xf32>
-  %y = vector.extract %v[0] : f32 from vector<4xf32>
-  memref.store %y, %out[%c0] : memref<?xf32>
-  func.return
-}"""
-    assert "insertelement <4 x float> undef, float %x, i64 0" in lower(text, "cpu", opt_level=0).llvm_opt

@@ -137,20 +137,3 @@ func.func @k(%out: memref<?xi64>) attributes {kg.kernel} {
 }"""
     with pytest.raises(LoweringError, match="atomic multiplication"):
         emit_module(parse(text), get_target("cpu"))
-
-
-def test_masked_accesses_touch_only_their_lanes(build):
-    text = """
-func.func @k(%out: memref<?xf32>, %in: memref<?xf32>) attributes {kg.kernel} {
-  %c0 = arith.constant 0 : index
-  %m = arith.constant dense<[1, 0, 1, 0]> : vector<4xi1>
-  %other = arith.constant dense<9.0> : vector<4xf32>
-  %v = vector.maskedload %in[%c0], %m, %other : memref<?xf32>, vector<4xi1>, vector<4xf32> into vector<4xf32>
-  %c4 = arith.constant 4 : index
-  vector.store %v, %out[%c0] : memref<?xf32>, vector<4xf32>
-  vector.maskedstore %out[%c4], %m, %v : memref<?xf32>, vector<4xi1>, vector<4xf32>
-  func.return
-}"""
-    out, source = np.zeros(8, np.float32), np.array([1, 2, 3, 4], np.float32)
-    build(text)(out, source)
-    np.testing.assert_array_equal(out, [1, 9, 3, 9, 1, 0, 3, 0])
