@@ -85,7 +85,7 @@ class Kernel:
         from compiler.dialects.printing import print_with_places
 
         if stage in ("kgen", "kernel"):
-            module = (self._elaborated() if stage == "kgen" else self._kernel_module()).module
+            module = (self._elaborated() if stage == "kgen" else self.kernel_ir()).module
             text, provenance, places = print_with_places(module)
             return text, [(*place, number) for place, number in zip(places, provenance, strict=True)]
         text = self.ir(stage)
@@ -97,7 +97,7 @@ class Kernel:
         from compiler.backend.llvm import compile_llvm
 
         text = self._lowered_text.text
-        return compile_llvm(text, self._model.target, self._model.options.opt_level, ("object",), record_passes=True)
+        return compile_llvm(text, self._model.target, self._model.options.opt_level, record_passes=True)
 
     @cached_property
     def machine(self) -> SassReport:
@@ -129,13 +129,15 @@ class Kernel:
 
     def kernel_ir(self) -> KernelModule:
         """The kernel in the `kernel` stage as operations rather than text, made anew at each call."""
-        return self._kernel_module()
+        from compiler.passes.kernel.run import kernel_passes
+
+        return kernel_passes(self._elaborated(), self._model.target, Trace(), self._model.options.opt_level)
 
     @cached_property
     def _lowered_text(self) -> LlvmText:
         from compiler.lowering.llvm_text import emit_module
 
-        return emit_module(self._kernel_module().module, self._model.target, self._model.options.debug)
+        return emit_module(self.kernel_ir().module, self._model.target, self._model.options.debug)
 
     def _elaborated(self) -> KernelModule:
         from compiler.passes.kernel.elaboration import elaborate
@@ -144,18 +146,13 @@ class Kernel:
         self._callers = found.callers
         return found
 
-    def _kernel_module(self) -> KernelModule:
-        from compiler.passes.kernel.run import kernel_passes
-
-        return kernel_passes(self._elaborated(), self._model.target, Trace(), self._model.options.opt_level)
-
     def _texts(self, stage: str) -> StageText:
         from compiler.dialects.printing import print_with_places
 
         if stage == "kgen":
             return self._placed("mlir", *print_with_places(self._elaborated().module))
         if stage == "kernel":
-            return self._placed("mlir", *print_with_places(self._kernel_module().module))
+            return self._placed("mlir", *print_with_places(self.kernel_ir().module))
         if stage == "llvm":
             lowered = self._lowered_text
             return self._placed("llvm", lowered.text, lowered.line_prov, lowered.places)

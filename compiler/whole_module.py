@@ -30,5 +30,5 @@ def whole_module(kernels: Sequence[FusedKernel], stage: str, run: Compilation) -
     text = module_text(module.module, target, options.debug)
     if stage == "llvm":
         return text
-    unit = compile_llvm(text, target, options.opt_level, ())
+    unit = compile_llvm(text, target, options.opt_level, with_object=False)
     return unit.llvm_opt if stage == "llvm-opt" else unit.asm

@@ -271,23 +271,16 @@ def compile_llvm(
     text: str,
     target: Target,
     opt_level: int = 3,
-    want: Collection[str] = ("object",),
     *,
+    with_object: bool = True,
     record_passes: bool = False,
     pipeline: Pipeline = "kernel",
     without: Collection[str] = (),
 ) -> CompiledUnit:
-    """Text in, machine code out. `want` says what is made now; `asm` and `llvm-opt` can always be had later."""
+    """Text in, machine code out, unless texts alone are asked for: `asm` and `llvm-opt` can always be had later."""
     optimised = optimise(text, target, opt_level, record_passes=record_passes, pipeline=pipeline, without=without)
     bitcode = optimised.bitcode
     start = perf_counter()
-    code = emit_object(optimised) if "object" in want else b""
+    code = emit_object(optimised) if with_object else b""
     seconds = {**optimised.seconds, "emit": perf_counter() - start}
-    unit = CompiledUnit(target.name, opt_level, code, bitcode, seconds, optimised.pass_times)
-    if "asm" in want:
-        start = perf_counter()
-        unit.asm  # noqa: B018
-        seconds["asm"] = perf_counter() - start
-    if "llvm-opt" in want:
-        unit.llvm_opt  # noqa: B018
-    return unit
+    return CompiledUnit(target.name, opt_level, code, bitcode, seconds, optimised.pass_times)

@@ -12,6 +12,7 @@ import subprocess
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.util import find_spec
+from math import prod
 from pathlib import Path
 
 from compiler.backend.occupancy import Occupancy, occupancy
@@ -51,11 +52,6 @@ class EntryResources:
     barriers: int
     threads: int
     occupancy: Occupancy
-
-    @property
-    def spills(self) -> int:
-        """Bytes stored and loaded because registers ran out."""
-        return self.spill_stores + self.spill_loads
 
 
 @dataclass(frozen=True)
@@ -175,7 +171,7 @@ def _split(listing: str) -> tuple[str, tuple[int, ...]]:
 
 
 def _entries(log: str, ptx: str, arch: str, threads: int | None, set_aside: int = 0) -> tuple[EntryResources, ...]:
-    stated = {name: _product(sizes) for name, sizes in _THREADS.findall(ptx)}
+    stated = {name: prod(map(int, sizes.split(","))) for name, sizes in _THREADS.findall(ptx)}
     found: list[EntryResources] = []
     name, properties, frame = "", "", (0, 0, 0)
     for line in log.splitlines():
@@ -201,10 +197,3 @@ def _entries(log: str, ptx: str, arch: str, threads: int | None, set_aside: int 
 def _number(pattern: re.Pattern[str], line: str) -> int:
     match = pattern.search(line)
     return int(match[1]) if match else 0
-
-
-def _product(sizes: str) -> int:
-    total = 1
-    for size in sizes.split(","):
-        total *= int(size)
-    return total

@@ -123,18 +123,7 @@ class CompileOffloadOp(IRDLOperation):
     assembly_format = "$target `,` $emission attr-dict-with-keyword $body"
 
 
-@irdl_op_definition
-class ReinterpretOp(IRDLOperation):
-    """A buffer seen as another element type."""
-
-    name = "kgen.reinterpret"
-    source = operand_def(AnyAttr())
-    result = result_def(AnyAttr())
-    traits = traits_def(Pure())
-    assembly_format = "$source attr-dict `:` type($source) `to` type($result)"
-
-
-Kgen = Dialect("kgen", [FuncOp, ReturnOp, CallOp, ThreadOp, BarrierOp, TakePartOp, CompileOffloadOp, ReinterpretOp], [])
+Kgen = Dialect("kgen", [FuncOp, ReturnOp, CallOp, ThreadOp, BarrierOp, TakePartOp, CompileOffloadOp], [])
 
 
 def make_func(
@@ -162,9 +151,9 @@ def make_func(
     return FuncOp.create(properties=properties, regions=[body])
 
 
-def make_offload(body: Region, target: str, emission: str = "asm") -> CompileOffloadOp:
+def make_offload(body: Region, target: str) -> CompileOffloadOp:
     """Code marked as device code for `target`."""
-    properties = {"target": StringAttr(target), "emission": StringAttr(emission)}
+    properties = {"target": StringAttr(target), "emission": StringAttr("asm")}
     return CompileOffloadOp.create(properties=properties, regions=[body])
 
 

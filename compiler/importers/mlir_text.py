@@ -22,11 +22,6 @@ from compiler.importers.files import read_file
 _LIMIT = 1 << 30  # bytes; a text beyond this is refused before it is read
 
 
-def print_graph(graph: Graph) -> str:
-    """The graph as text that `parse_graph` reads back."""
-    return f"{graph}\n"
-
-
 def load_mlir(path: Path) -> Graph:
     """A graph from a file."""
     try:

@@ -35,7 +35,7 @@ def test_sizes_of_the_per_kernel_flow_are_those_of_the_texts(target):
         steps = by_kernel[kernel.name]
         wrapper = int(target != "cpu")  # kgen.compile_offload
         assert steps["kgen"].ops == operations(kernel._elaborated().module) - wrapper
-        assert steps["kernel"].ops == operations(kernel._kernel_module().module)
+        assert steps["kernel"].ops == operations(kernel.kernel_ir().module)
         assert steps["llvm"].ops == instructions(kernel.ir("llvm"))
         assert steps["llvm"].bytes == len(kernel.ir("llvm"))
         assert steps["machine"].bytes == len(kernel.unit.object)
