@@ -8,6 +8,7 @@ that is not known yet may be many.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -40,13 +41,17 @@ def as_number(size: Size) -> Any:
 
 def gather_along(x: Value, index: Value, axis: int) -> Value:
     """result[.., i, ..] = x[.., index[.., i, ..], ..]: both have the same rank."""
-    flat = wrapped(index, x.shape[axis])
+    return ops.gather(ops.ravel(x), _flat_place(x, wrapped(index, x.shape[axis]), axis))
+
+
+def _flat_place(x: Value, along: Value, axis: int) -> Value:
+    """The number among all elements of x of the one at `along` on the axis, and at its own place on the others."""
     strides = _strides(x.shape)
-    place = ops.mul(flat, as_number(strides[axis]))
+    place = ops.mul(along, as_number(strides[axis]))
     for at in range(x.rank):
         if at != axis:
-            place = ops.add(place, ops.mul(ops.iota(index.shape, at), as_number(strides[at])))
-    return ops.gather(ops.ravel(x), place)
+            place = ops.add(place, ops.mul(ops.iota(along.shape, at), as_number(strides[at])))
+    return place
 
 
 def _strides(shape: Shape) -> list[Size]:
@@ -61,14 +66,19 @@ def gather_coordinates(x: Value, index: Value, batch: int = 0) -> Value:
     lead, picked, rest = x.shape[:batch], x.shape[batch : batch + depth], x.shape[batch + depth :]
     strides = _strides((*lead, *picked))
     shape = index.shape[:-1]
-    place: Any = None
-    for at in range(depth):
-        one = wrapped(index[..., at], picked[at])
-        part = ops.mul(one, as_number(strides[batch + at]))
-        place = part if place is None else ops.add(place, part)
+    place = _place_of(index, picked, strides[batch:])
     for at in range(batch):
         place = ops.add(place, ops.mul(ops.iota(shape, at), as_number(strides[at])))
     return ops.gather(ops.reshape(x, (product((*lead, *picked)), *rest)), place, 0)
+
+
+def _place_of(index: Value, sizes: Shape, strides: Sequence[Size]) -> Any:
+    """Coordinates, along the last axis, as one number."""
+    place: Any = None
+    for at, size in enumerate(sizes):
+        part = ops.mul(wrapped(index[..., at], size), as_number(strides[at]))
+        place = part if place is None else ops.add(place, part)
+    return place
 
 
 def one_hot(index: Value, depth: int | Dim, axis: int = -1) -> Value:
@@ -113,14 +123,10 @@ def _combines(x: Value, reduction: str) -> bool:
 
 def _scatter_by_sorting(x: Value, index: Value, updates: Value, axis: int, reduction: str) -> Value:
     """Every update with the number of its place among all elements of x."""
-    strides, size = _strides(x.shape), x.shape[axis]
+    size = x.shape[axis]
     along = wrapped(index, size)
     inside = ops.logical_and(ops.greater_equal(along, 0), ops.less(along, as_number(size)))
-    place = ops.mul(along, as_number(strides[axis]))
-    for at in range(x.rank):
-        if at != axis:
-            place = ops.add(place, ops.mul(ops.iota(index.shape, at), as_number(strides[at])))
-    place = ops.where(inside, place, -1)
+    place = ops.where(inside, _flat_place(x, along, axis), -1)
     flat, new = ops.reshape(x, (product(x.shape), 1)), ops.reshape(updates, (product(updates.shape), 1))
     return ops.reshape(_sorted_in(flat, ops.ravel(place), new, reduction), x.shape)
 
@@ -172,11 +178,7 @@ def scatter_coordinates(x: Value, index: Value, updates: Value, reduction: str =
     if isinstance(depth, Dim):
         raise GraphError("scatter by coordinates: how many there are must be a number")
     picked, rest = x.shape[:depth], x.shape[depth:]
-    strides = _strides(picked)
-    place: Any = None
-    for at in range(depth):
-        part = ops.mul(wrapped(index[..., at], picked[at]), as_number(strides[at]))
-        place = part if place is None else ops.add(place, part)
+    place = _place_of(index, picked, _strides(picked))
     rows, count, width = product(picked), product(index.shape[:-1]), product(rest)
     flat = ops.reshape(x, (rows, width))
     new = ops.reshape(updates, (count, width))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -77,13 +78,12 @@ def interpolated(x: Value, axis: int, index: np.ndarray, weights: np.ndarray) ->
         table = np.zeros((size, count))
         np.add.at(table, (index, np.arange(count)[:, None]), weights)
         return ops.moveaxis(ops.matmul(ops.moveaxis(x, axis, -1), ops.constant(table, x.dtype)), -1, axis)
-    total: Value | None = None
-    for tap in range(taps):
+
+    def weighted(tap: int) -> Value:
         weight = ops.constant(weights[:, tap].reshape(count, *(1,) * (x.rank - axis - 1)), x.dtype)
-        part = ops.mul(ops.gather(x, index[:, tap], axis), weight)
-        total = part if total is None else ops.add(total, part)
-    assert total is not None
-    return total
+        return ops.mul(ops.gather(x, index[:, tap], axis), weight)
+
+    return reduce(ops.add, map(weighted, range(taps)))
 
 
 def sampled(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -60,14 +61,13 @@ def _conv3d(x: Value, w: Value, bias: Value | None, stride: Sequence[int], pads:
     if isinstance(depth, Dim) or depth > _MOST_WINDOW:
         raise GraphError("a convolution's window must have a known size")
     length = (x.shape[2] - dilation[0] * (depth - 1) - 1) // stride[0] + 1
-    total: Value | None = None
-    for at in range(depth):
-        start = at * dilation[0]
-        planes = _strided(x, 2, start, stride[0], length)
+
+    def layer(at: int) -> Value:
+        planes = _strided(x, 2, at * dilation[0], stride[0], length)
         flat = ops.reshape(ops.swapaxes(planes, 1, 2), (x.shape[0] * length, x.shape[1], *x.shape[3:]))
-        part = conv(flat, w[:, :, at], None, stride[1:], pads[1:], dilation[1:], groups)
-        total = part if total is None else ops.add(total, part)
-    assert total is not None
+        return conv(flat, w[:, :, at], None, stride[1:], pads[1:], dilation[1:], groups)
+
+    total = reduce(ops.add, map(layer, range(depth)))
     apart = ops.reshape(total, (x.shape[0], length, *total.shape[1:]))
     result = ops.swapaxes(apart, 1, 2)
     return result if bias is None else ops.add(result, ops.reshape(bias, (w.shape[0], 1, 1, 1)))
@@ -183,11 +183,7 @@ def max_pool(x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Pads,
     plain = len(kernel) == 2 and all(low == high and 2 * low <= k for (low, high), k in zip(pads, kernel, strict=True))
     if plain:
         return ops.max_pool2d(x, _pair(kernel), _pair(stride), (pads[0][0], pads[1][0]), _pair(dilation))
-    total: Value | None = None
-    for part in windows(_padded_low(x, pads), kernel, stride, dilation):
-        total = part if total is None else ops.maximum(total, part)
-    assert total is not None
-    return total
+    return reduce(ops.maximum, windows(_padded_low(x, pads), kernel, stride, dilation))
 
 
 def _padded_low(x: Value, pads: Pads) -> Value:
@@ -218,11 +214,7 @@ def max_pool_places(x: Value, kernel: Sequence[int], stride: Sequence[int], pads
 
 def sum_pool(x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Pads, dilation: Sequence[int]) -> Value:
     """The sum of each window."""
-    total: Value | None = None
-    for part in windows(padded(x, pads), kernel, stride, dilation):
-        total = part if total is None else ops.add(total, part)
-    assert total is not None
-    return total
+    return reduce(ops.add, windows(padded(x, pads), kernel, stride, dilation))
 
 
 def average_pool(x: Value, kernel: Sequence[int], stride: Sequence[int], pads: Pads, dilation: Sequence[int],
@@ -285,8 +277,8 @@ def put_back(
         raise GraphError(f"a block of {window} elements is too large to unroll")
     channels = x.shape[1] // window
     apart = ops.reshape(x, (x.shape[0], channels, window, *steps))
-    total: Value | None = None
-    for number, offsets in enumerate(np.ndindex(*block)):
+
+    def moved(number: int, offsets: tuple[int, ...]) -> Value:
         part = apart[:, :, number]
         for at, offset in enumerate(offsets):
             part = spread(part, at + 2, stride[at])
@@ -294,6 +286,7 @@ def put_back(
             widths: list[Any] = [(0, 0)] * part.rank
             widths[at + 2] = (low, whole[at] - low - int(part.shape[at + 2]))  # type: ignore[arg-type]
             part = ops.pad(part, widths)
-        total = part if total is None else ops.add(total, part)
-    assert total is not None
+        return part
+
+    total = reduce(ops.add, itertools.starmap(moved, enumerate(np.ndindex(*block))))
     return ops.slice(total, [0, 0, *pads[:count]], [None, None, *[low + size for low, size in zip(pads, image)]])

@@ -2,48 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from compiler.importers.torch.walk import Walk, is_known
 
 if TYPE_CHECKING:
     from compiler.graph.graph import Graph
-
-
-@dataclass(frozen=True)
-class _Named:
-    name: str
-
-
-@dataclass(frozen=True)
-class _Output:
-    arg: _Named
-    kind: str = "USER_OUTPUT"
-
-
-@dataclass(frozen=True)
-class _Signature:
-    """A signature without state: every input is given by the caller."""
-
-    user_inputs: tuple[str, ...]
-    output_specs: tuple[_Output, ...]
-    buffers_to_mutate: dict[str, str] = field(default_factory=dict)
-    inputs_to_parameters: dict[str, str] = field(default_factory=dict)
-    inputs_to_buffers: dict[str, str] = field(default_factory=dict)
-    inputs_to_lifted_tensor_constants: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Program:
-    graph_module: Any
-    graph_signature: _Signature
-    state_dict: dict[str, Any] = field(default_factory=dict)
-    constants: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def graph(self) -> Any:
-        return self.graph_module.graph
 
 
 def results_of(module: Any) -> tuple[Any, ...]:
@@ -57,16 +22,28 @@ def computed(results: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(node for node in results if getattr(node, "op", "placeholder") != "placeholder"))
 
 
+def _program(module: Any, wanted: tuple[Any, ...]) -> Any:
+    """What an exported program says of itself where it has no state: every input is given by the caller."""
+    signature = SimpleNamespace(
+        output_specs=[SimpleNamespace(kind="USER_OUTPUT", arg=node) for node in wanted],
+        buffers_to_mutate={},
+        inputs_to_parameters={},
+        inputs_to_buffers={},
+        inputs_to_lifted_tensor_constants={},
+    )
+    return SimpleNamespace(
+        graph_module=module, graph=module.graph, graph_signature=signature, state_dict={}, constants={}
+    )
+
+
 def graph_of(module: Any) -> Graph:
     """A graph from an FX module of ATen ops whose nodes carry their types: of all inputs, and of what is computed."""
-    nodes = list(module.graph.nodes)
-    inputs = tuple(node.name for node in nodes if node.op == "placeholder")
     wanted = computed(results_of(module))
-    last, returned = nodes[-1], nodes[-1].args
+    last = list(module.graph.nodes)[-1]
+    returned = last.args
     last.args = (wanted,)
     try:
-        signature = _Signature(inputs, tuple(_Output(_Named(node.name)) for node in wanted))
-        return Walk(_Program(module, signature)).graph()
+        return Walk(_program(module, wanted)).graph()
     finally:
         last.args = returned
 

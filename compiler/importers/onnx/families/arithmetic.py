@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from compiler.errors import GraphError
@@ -18,13 +19,7 @@ def _pair(build: Callable[[Any, Any], Value]) -> Handler:
 
 
 def _many(build: Callable[[Any, Any], Value]) -> Handler:
-    def run(node: Node) -> Value:
-        first, *rest = node.values()
-        for value in rest:
-            first = build(first, value)
-        return first
-
-    return run
+    return lambda node: reduce(build, node.values())
 
 
 def _div(node: Node) -> Value:
@@ -47,10 +42,6 @@ def _pow(node: Node) -> Value:
     return ops.cast(wide, x.dtype)
 
 
-def _mean(node: Node) -> Value:
-    return ops.div(_many(ops.add)(node), float(len(node.inputs)))  # type: ignore[arg-type]
-
-
 def _shift(node: Node) -> Value:
     """Bits moved; by as many as there are, or a negative number of them, they are all gone."""
     x, by = node.x(0), ops.cast(node.x(1), "i64")
@@ -67,7 +58,8 @@ def _shift(node: Node) -> Value:
 
 ARITHMETIC: dict[str, Handler] = {
     "Add": _pair(ops.add), "Sub": _pair(ops.sub), "Mul": _pair(ops.mul), "Div": _div, "Mod": _mod, "Pow": _pow,
-    "Sum": _many(ops.add), "Mean": _mean, "Max": _many(ops.maximum), "Min": _many(ops.minimum),
+    "Sum": _many(ops.add), "Mean": lambda node: ops.div(reduce(ops.add, node.values()), float(len(node.inputs))),
+    "Max": _many(ops.maximum), "Min": _many(ops.minimum),
     "Equal": _pair(ops.equal), "Less": _pair(ops.less), "LessOrEqual": _pair(ops.less_equal),
     "Greater": _pair(ops.greater), "GreaterOrEqual": _pair(ops.greater_equal), "And": _pair(ops.logical_and),
     "Or": _pair(ops.logical_or), "Xor": _pair(ops.logical_xor), "BitwiseAnd": _pair(ops.bitwise_and),

@@ -81,10 +81,6 @@ def _swish(node: Node) -> Value:
     return ops.silu(x) if alpha == 1.0 else ops.mul(x, ops.sigmoid(ops.mul(x, alpha)))
 
 
-def _gelu(node: Node) -> Value:
-    return ops.gelu(node.x(), approximate=node.attr("approximate", "none"))
-
-
 def _mish(node: Node) -> Value:
     x = node.x()
     return ops.mul(x, ops.tanh(functions.softplus(x)))
@@ -105,22 +101,10 @@ def _is_inf(node: Node) -> Value:
     return ops.equal(x, extreme(x.dtype, bool(up)))
 
 
-def _cast(node: Node) -> Value | Tensor:
-    return _to(node, type_name(node.need("to")))
-
-
 def _to(node: Node, name: str) -> Value | Tensor:
     if name not in DTYPES:
         raise GraphError(f"a cast to {name}; the dtypes are {' '.join(DTYPES)}")
     return ops.cast(node.x(), name)
-
-
-def _cast_like(node: Node) -> Value | Tensor:
-    return _to(node, node.x(1).dtype)
-
-
-def _identity(node: Node) -> Tensor:
-    return node.tensor(0)
 
 
 def _dropout(node: Node) -> list[Value]:
@@ -173,14 +157,11 @@ def _bit_cast(node: Node) -> Value | Tensor:
     raise GraphError(f"the bits of {value.dtype} cannot be read as {name} in a kernel")
 
 
-def _round(node: Node) -> Value:
-    return ops.round(node.x())
-
-
 _SAME_NAME = {
     "Abs": ops.abs, "Neg": ops.neg, "Ceil": ops.ceil, "Floor": ops.floor, "Sqrt": ops.sqrt, "Exp": ops.exp,
     "Log": ops.log, "Sin": ops.sin, "Cos": ops.cos, "Tanh": ops.tanh, "Erf": ops.erf, "Sigmoid": ops.sigmoid,
-    "Relu": ops.relu, "Reciprocal": ops.reciprocal, "Sign": ops.sign, "Not": ops.logical_not, "IsNaN": ops.isnan,
+    "Relu": ops.relu, "Reciprocal": ops.reciprocal, "Sign": ops.sign, "Round": ops.round, "Not": ops.logical_not,
+    "IsNaN": ops.isnan,
     "BitwiseNot": ops.bitwise_not, "Tan": functions.tan, "Asin": functions.asin, "Acos": functions.acos,
     "Atan": functions.atan, "Sinh": functions.sinh, "Cosh": functions.cosh, "Asinh": functions.asinh,
     "Acosh": functions.acosh, "Atanh": functions.atanh, "Softplus": functions.softplus,
@@ -190,7 +171,12 @@ ELEMENTS: dict[str, Handler] = {
     **{name: _plain(build) for name, build in _SAME_NAME.items()},
     "Clip": _clip, "LeakyRelu": _leaky, "Elu": _elu, "Celu": _celu, "Selu": _selu, "PRelu": _prelu,
     "HardSigmoid": _hard_sigmoid, "HardSwish": _hard_swish, "ThresholdedRelu": _thresholded, "Shrink": _shrink,
-    "Swish": _swish, "Gelu": _gelu, "Mish": _mish, "Softsign": _softsign, "IsInf": _is_inf, "Cast": _cast,
-    "CastLike": _cast_like, "Identity": _identity, "Dropout": _dropout, "EyeLike": _eye_like, "Constant": _constant,
-    "ConstantOfShape": _constant_of_shape, "BitCast": _bit_cast, "Round": _round,
+    "Swish": _swish,
+    "Gelu": lambda node: ops.gelu(node.x(), approximate=node.attr("approximate", "none")),
+    "Mish": _mish, "Softsign": _softsign, "IsInf": _is_inf,
+    "Cast": lambda node: _to(node, type_name(node.need("to"))),
+    "CastLike": lambda node: _to(node, node.x(1).dtype),
+    "Identity": lambda node: node.tensor(0),
+    "Dropout": _dropout, "EyeLike": _eye_like, "Constant": _constant,
+    "ConstantOfShape": _constant_of_shape, "BitCast": _bit_cast,
 }  # fmt: skip

@@ -34,10 +34,6 @@ def _gather_elements(node: Node) -> Value:
     return gather_along(x, node.x(1), axis_of(node.attr("axis", 0), x.rank))
 
 
-def _gather_nd(node: Node) -> Value:
-    return gather_coordinates(node.x(), node.x(1), node.attr("batch_dims", 0))
-
-
 def _slice(node: Node) -> Value:
     x = node.x()
     if node.opset < 10:
@@ -113,10 +109,6 @@ def _scatter_elements(node: Node) -> Value:
     return scatter_along(x, node.x(1), node.x(2), axis, node.attr("reduction", "none"))
 
 
-def _scatter_nd(node: Node) -> Value:
-    return scatter_coordinates(node.x(), node.x(1), node.x(2), node.attr("reduction", "none"))
-
-
 def _tensor_scatter(node: Node) -> Value:
     """A cache with new rows written from a place of its own in each batch."""
     cache, new = node.x(), node.x(1)
@@ -160,13 +152,12 @@ def _reverse_sequence(node: Node) -> Value:
     return gather_along(x, ops.where(ops.less(number, lengths), turned, number), time)
 
 
-def _non_zero(node: Node) -> np.ndarray:
-    return np.array(np.nonzero(node.known(0)), np.int64)
-
-
 INDEXING: dict[str, Handler] = {
-    "Gather": _gather, "GatherElements": _gather_elements, "GatherND": _gather_nd, "Slice": _slice, "Pad": _pad,
-    "ScatterElements": _scatter_elements, "Scatter": _scatter_elements, "ScatterND": _scatter_nd,
+    "Gather": _gather, "GatherElements": _gather_elements,
+    "GatherND": lambda node: gather_coordinates(node.x(), node.x(1), node.attr("batch_dims", 0)),
+    "Slice": _slice, "Pad": _pad,
+    "ScatterElements": _scatter_elements, "Scatter": _scatter_elements,
+    "ScatterND": lambda node: scatter_coordinates(node.x(), node.x(1), node.x(2), node.attr("reduction", "none")),
     "TensorScatter": _tensor_scatter, "OneHot": _one_hot, "Compress": _compress,
-    "ReverseSequence": _reverse_sequence, "NonZero": _non_zero,
+    "ReverseSequence": _reverse_sequence, "NonZero": lambda node: np.array(np.nonzero(node.known(0)), np.int64),
 }  # fmt: skip

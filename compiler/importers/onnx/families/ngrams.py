@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -98,12 +99,7 @@ def _by_column(counted: list[Value], placed: list[int], width: int) -> Value:
             rounds.append(np.full(width, len(placed), np.int64))  # nothing arrives: the zero behind the counts
         rounds[seen[column]][column] = at
         seen[column] += 1
-    total: Value | None = None
-    for chosen in rounds:
-        part = ops.gather(all_of_them, chosen, 1)
-        total = part if total is None else ops.add(total, part)
-    assert total is not None
-    return total
+    return reduce(ops.add, (ops.gather(all_of_them, chosen, 1) for chosen in rounds))
 
 
 def _weighted(total: Value, mode: Any, weights: Any, width: int) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
 from compiler.errors import GraphError
@@ -98,11 +99,7 @@ def _lrn(node: Node) -> Value:
     widths: list[Any] = [(0, 0)] * x.rank
     widths[1] = (low, size - 1 - low)
     wide = ops.pad(squares, widths)
-    total: Value | None = None
-    for at in range(size):
-        part = ops.slice(wide, [at], [x.shape[1] + at], axes=[1])
-        total = part if total is None else ops.add(total, part)
-    assert total is not None
+    total = reduce(ops.add, (ops.slice(wide, [at], [x.shape[1] + at], axes=[1]) for at in range(size)))
     base = ops.add(ops.mul(total, node.attr("alpha", 1e-4) / size), node.attr("bias", 1.0))
     return ops.div(x, ops.pow(base, node.attr("beta", 0.75)))
 

@@ -31,10 +31,6 @@ def _scaled(x: Value, by: float) -> Value:
     return ops.mul(x, by) if kind(x) == "f" else ops.cast(ops.mul(ops.cast(x, "f64"), by), x.dtype)
 
 
-def _einsum(node: Node) -> Value:
-    return einsum(node.need("equation"), node.values())
-
-
 def _det(node: Node) -> Value:
     x = node.x()
     size: Any = x.shape[-1]
@@ -59,5 +55,8 @@ def _expanded(x: Value, row: int, columns: tuple[int, ...], known: dict[tuple[in
 
 
 PRODUCTS: dict[str, Handler] = {
-    "MatMul": lambda node: ops.matmul(node.x(0), node.x(1)), "Gemm": _gemm, "Einsum": _einsum, "Det": _det,
+    "MatMul": lambda node: ops.matmul(node.x(0), node.x(1)),
+    "Gemm": _gemm,
+    "Einsum": lambda node: einsum(node.need("equation"), node.values()),
+    "Det": _det,
 }  # fmt: skip

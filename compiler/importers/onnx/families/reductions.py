@@ -136,14 +136,6 @@ def _running(node: Node, build: Callable[[Value, int], Value], first: int) -> Va
     return ops.flip(total, axis) if node.attr("reverse", 0) else total
 
 
-def _cumsum(node: Node) -> Value:
-    return _running(node, lambda x, axis: ops.cumsum(x, axis, x.dtype), 0)
-
-
-def _cumprod(node: Node) -> Value:
-    return _running(node, _products, 1)
-
-
 def _products(x: Value, axis: int) -> Value:
     """Running products by doubling: each step joins spans twice as long."""
     size = x.shape[axis]
@@ -174,5 +166,7 @@ REDUCTIONS: dict[str, Handler] = {
     "ReduceL2": _reduction(_l2), "ReduceLogSum": _reduction(_log_sum), "ReduceLogSumExp": _reduction(_log_sum_exp),
     "ReduceSumSquare": _reduction(_sum_square), "ArgMax": _arg(ops.argmax), "ArgMin": _arg(ops.argmin),
     "Softmax": _along(ops.softmax), "LogSoftmax": _along(ops.log_softmax), "Hardmax": _along(_hardmax),
-    "CumSum": _cumsum, "CumProd": _cumprod, "TopK": _top_k,
+    "CumSum": lambda node: _running(node, lambda x, axis: ops.cumsum(x, axis, x.dtype), 0),
+    "CumProd": lambda node: _running(node, _products, 1),
+    "TopK": _top_k,
 }  # fmt: skip

@@ -65,17 +65,9 @@ def _unsqueeze(node: Node) -> Value:
     return ops.expand_dims(node.x(), tuple(axes))
 
 
-def _transpose(node: Node) -> Value:
-    return ops.transpose(node.x(), node.attr("perm"))
-
-
 def _expand(node: Node) -> Value:
     x = node.x()
     return ops.broadcast_to(x, broadcast_shapes(x.shape, tuple(node.sizes(1)), op="Expand"))
-
-
-def _concat(node: Node) -> Value:
-    return ops.concat(node.values(), node.need("axis"))
 
 
 def _split(node: Node) -> list[Value]:
@@ -154,7 +146,11 @@ def _center_crop_pad(node: Node) -> Value:
 
 SHAPES: dict[str, Handler] = {
     "Shape": _shape, "Size": _size, "Reshape": _reshape, "Flatten": _flatten, "Squeeze": _squeeze,
-    "Unsqueeze": _unsqueeze, "Transpose": _transpose, "Expand": _expand, "Concat": _concat, "Split": _split,
+    "Unsqueeze": _unsqueeze,
+    "Transpose": lambda node: ops.transpose(node.x(), node.attr("perm")),
+    "Expand": _expand,
+    "Concat": lambda node: ops.concat(node.values(), node.need("axis")),
+    "Split": _split,
     "Tile": _tile, "DepthToSpace": _depth_to_space, "SpaceToDepth": _space_to_depth, "Range": _range,
     "Trilu": _trilu, "CenterCropPad": _center_crop_pad,
 }  # fmt: skip

@@ -13,7 +13,7 @@ from compiler.graph.dims import Dim
 from compiler.graph.dtypes import dtype_info
 from compiler.graph.value import Value
 from compiler.importers.compose import functions
-from compiler.importers.torch.call import Call, Handler, dtype_name
+from compiler.importers.torch.call import Call, Handler
 
 
 def operand(value: Any, dtype: str) -> Any:
@@ -104,10 +104,6 @@ def _pow(call: Call) -> Value:
     return ops.pow(a if isinstance(a, Value) else ops.constant(a, call.dtype), b)
 
 
-def _gelu(call: Call) -> Value:
-    return ops.gelu(call.x(), approximate=call.kwargs.get("approximate", "none"))
-
-
 def _elu(call: Call) -> Value:
     x, alpha = call.x(), call.arg(1, "alpha", 1.0)
     return ops.where(ops.greater(x, 0), x, ops.mul(ops.expm1(ops.minimum(x, 0)), alpha))
@@ -116,10 +112,6 @@ def _elu(call: Call) -> Value:
 def _leaky(call: Call) -> Value:
     x = call.x()
     return ops.where(ops.greater(x, 0), x, ops.mul(x, call.arg(1, "negative_slope", 0.01)))
-
-
-def _hardtanh(call: Call) -> Value:
-    return ops.clip(call.x(), call.arg(1, "min_val", -1.0), call.arg(2, "max_val", 1.0))
 
 
 def _hardsigmoid(x: Value) -> Value:
@@ -134,11 +126,6 @@ def _same(call: Call) -> Any:
     return call.args[0]
 
 
-def _remainder(call: Call) -> Value:
-    a, b = (operand(call.args[at], call.dtype) for at in (0, 1))
-    return ops.mod(a, b)
-
-
 def _fmod(call: Call) -> Value:
     a, b = (operand(call.args[at], call.dtype) for at in (0, 1))
     return functions.truncated_remainder(a, b if isinstance(b, Value) else ops.constant(b, call.dtype))
@@ -148,14 +135,6 @@ def _dropout(call: Call) -> Any:
     if call.arg(2, "train", False):
         raise GraphError("dropout in training mode is random; call module.eval() first")
     return [call.x(), ops.ones(call.x().shape, "bool")] if isinstance(call.node.meta["val"], tuple) else call.x()
-
-
-def _copy(call: Call) -> Value:
-    return ops.broadcast_to(ops.cast(call.x(1), call.dtype), call.shape)
-
-
-def _to(call: Call) -> Value:
-    return ops.cast(call.x(), dtype_name(call.result.dtype))
 
 
 _UNARY = {
@@ -171,7 +150,7 @@ _UNARY = {
 }  # fmt: skip
 _TESTS = {"isnan": ops.isnan, "isinf": ops.isinf, "isfinite": ops.isfinite, "logical_not": ops.logical_not}
 _BINARY = {
-    "mul": ops.mul, "minimum": ops.minimum, "maximum": ops.maximum, "floor_divide": ops.floordiv,
+    "mul": ops.mul, "minimum": ops.minimum, "maximum": ops.maximum, "floor_divide": ops.floordiv, "remainder": ops.mod,
     "bitwise_and": ops.bitwise_and, "bitwise_or": ops.bitwise_or, "bitwise_xor": ops.bitwise_xor,
     "atan2": functions.atan2, "__and__": ops.bitwise_and, "__or__": ops.bitwise_or,
 }  # fmt: skip
@@ -187,8 +166,13 @@ ELEMENTS: dict[str, Handler] = {
     **{name: _binary(build) for name, build in _BINARY.items()},
     **{name: _comparison(build) for name, build in _COMPARISONS.items()},
     "add": _scaled(ops.add), "sub": _scaled(ops.sub), "rsub": _scaled(lambda a, b: ops.sub(b, a)), "div": _div,
-    "pow": _pow, "remainder": _remainder, "fmod": _fmod, "where": _where, "masked_fill": _masked_fill,
-    "clamp": _clamp, "clamp_min": _clamp, "_to_copy": _cast, "to": _to, "gelu": _gelu, "elu": _elu,
-    "leaky_relu": _leaky, "hardtanh": _hardtanh, "clone": _same, "detach": _same, "alias": _same,
-    "lift_fresh_copy": _same, "contiguous": _same, "dropout": _dropout, "native_dropout": _dropout, "copy": _copy,
+    "pow": _pow, "fmod": _fmod, "where": _where, "masked_fill": _masked_fill,
+    "clamp": _clamp, "clamp_min": _clamp, "_to_copy": _cast, "to": _cast,
+    "gelu": lambda call: ops.gelu(call.x(), approximate=call.kwargs.get("approximate", "none")),
+    "elu": _elu,
+    "leaky_relu": _leaky,
+    "hardtanh": lambda call: ops.clip(call.x(), call.arg(1, "min_val", -1.0), call.arg(2, "max_val", 1.0)),
+    "clone": _same, "detach": _same, "alias": _same,
+    "lift_fresh_copy": _same, "contiguous": _same, "dropout": _dropout, "native_dropout": _dropout,
+    "copy": lambda call: ops.broadcast_to(ops.cast(call.x(1), call.dtype), call.shape),
 }  # fmt: skip

@@ -22,10 +22,6 @@ from compiler.importers.torch.call import Call, Handler, axis_of
 from compiler.importers.torch.families.elements import operand
 
 
-def _embedding(call: Call) -> Value:
-    return ops.embedding(call.x(1), call.x(0))
-
-
 def _index_select(call: Call) -> Value:
     x = call.x()
     return ops.gather(x, call.x(2), axis_of(call.args[1], x.rank))
@@ -173,10 +169,6 @@ def _embedding_bag(call: Call) -> tuple[Value, None, None, None]:
     return ops.matmul(share, ops.embedding(indices, table)), None, None, None
 
 
-def _topk(call: Call) -> tuple[Value, Value]:
-    return top_k(call.x(), call.args[1], call.arg(2, "dim", -1), call.arg(3, "largest", True))
-
-
 def _sort(call: Call) -> tuple[Value, Value]:
     x = call.x()
     axis = axis_of(call.arg(1, "dim", -1), x.rank)
@@ -184,10 +176,13 @@ def _sort(call: Call) -> tuple[Value, Value]:
 
 
 INDEXING: dict[str, Handler] = {
-    "embedding": _embedding, "index_select": _index_select, "gather": _gather, "index": _index,
+    "embedding": lambda call: ops.embedding(call.x(1), call.x(0)),
+    "index_select": _index_select, "gather": _gather, "index": _index,
     "_unsafe_index": _index, "index_put": _index_put, "scatter": _scatter, "scatter_add": _scatter_add,
     "scatter_reduce": _scatter, "index_copy": _index_copy, "slice_scatter": _slice_scatter,
-    "select_scatter": _select_scatter, "topk": _topk, "sort": _sort,
+    "select_scatter": _select_scatter,
+    "topk": lambda call: top_k(call.x(), call.args[1], call.arg(2, "dim", -1), call.arg(3, "largest", True)),
+    "sort": _sort,
     "masked_scatter": _masked_scatter, "_embedding_bag": _embedding_bag,
     "_embedding_bag_forward_only": _embedding_bag,
 }  # fmt: skip

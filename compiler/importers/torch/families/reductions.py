@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from compiler.errors import GraphError
@@ -72,10 +73,6 @@ def _var_mean(call: Call) -> tuple[Value, Value]:
     return ops.var(x, axes, _freedom(call), keep), ops.mean(x, axes, keepdims=keep)
 
 
-def _std(call: Call) -> Value:
-    return ops.sqrt(_var(call))
-
-
 def _softmax(build: Callable[..., Value]) -> Handler:
     return lambda call: build(operand(call.x(), call.dtype), call.args[1])
 
@@ -137,15 +134,14 @@ def _grouped_product(call: Call) -> Value:
     if x.rank != 2 or matrices.rank != 3 or ends is None or not isinstance(count, int) or count > _MOST_GROUPS:
         raise GraphError(f"groups are rows, each times one of at most {_MOST_GROUPS} matrices")
     number = ops.iota((x.shape[0], 1), 0)
-    total: Value | None = None
-    for group in range(count):
+
+    def product(group: int) -> Value:
         after = ops.less(number, ops.cast(ends[group], "i64"))
         inside = after if group == 0 else ops.logical_and(after, ops.greater_equal(number, ends[group - 1]))
         # A row of another group may hold anything, also what is no number: it is left out, not multiplied by 0.
-        part = ops.matmul(ops.where(inside, x, ops.zeros_like(x)), matrices[group])
-        total = part if total is None else ops.add(total, part)
-    assert total is not None
-    return total
+        return ops.matmul(ops.where(inside, x, ops.zeros_like(x)), matrices[group])
+
+    return reduce(ops.add, map(product, range(count)))
 
 
 def _product(call: Call) -> Value:
@@ -160,22 +156,18 @@ def _addmm(call: Call) -> Value:
     return ops.add(total, bias if beta == 1 else ops.mul(bias, beta))
 
 
-def _linear(call: Call) -> Value:
-    return ops.linear(call.x(0), call.x(1), call.arg(2, "bias"))
-
-
-def _einsum(call: Call) -> Value:
-    return einsum(call.args[0], call.args[1])
-
-
 REDUCTIONS: dict[str, Handler] = {
     "sum": _typed(ops.sum), "mean": _typed(ops.mean), "prod": _typed(ops.prod), "amax": _plain(ops.max),
     "amin": _plain(ops.min), "any": _plain(ops.any), "all": _plain(ops.all), "max": _with_place(ops.max, ops.argmax),
     "min": _with_place(ops.min, ops.argmin), "argmax": _arg(ops.argmax), "argmin": _arg(ops.argmin), "var": _var,
-    "var_mean": _var_mean, "std": _std, "softmax": _softmax(ops.softmax), "_softmax": _softmax(ops.softmax),
+    "var_mean": _var_mean,
+    "std": lambda call: ops.sqrt(_var(call)),
+    "softmax": _softmax(ops.softmax), "_softmax": _softmax(ops.softmax),
     "log_softmax": _softmax(ops.log_softmax), "_log_softmax": _softmax(ops.log_softmax), "cumsum": _cumsum,
     "logsumexp": _log_sum_exp, "linalg_vector_norm": _norm, "mm": _product, "bmm": _product, "matmul": _product,
-    "mv": _product, "dot": _product, "addmm": _addmm, "baddbmm": _addmm, "linear": _linear, "einsum": _einsum,
+    "mv": _product, "dot": _product, "addmm": _addmm, "baddbmm": _addmm,
+    "linear": lambda call: ops.linear(call.x(0), call.x(1), call.arg(2, "bias")),
+    "einsum": lambda call: einsum(call.args[0], call.args[1]),
     "_cdist_forward": _distances, "cdist": _distances, "histc": _counts, "_grouped_mm": _grouped_product,
     "grouped_mm_fallback": _grouped_product,
 }  # fmt: skip

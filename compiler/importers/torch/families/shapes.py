@@ -18,30 +18,14 @@ def _view(call: Call) -> Value:
     return ops.reshape(call.x(), call.shape)
 
 
-def _permute(call: Call) -> Value:
-    return ops.permute(call.x(), call.args[1])
-
-
 def _transpose(call: Call) -> Value:
     x = call.x()
     return ops.swapaxes(x, call.args[1], call.args[2]) if x.rank else x
 
 
-def _t(call: Call) -> Value:
-    return ops.transpose(call.x())
-
-
-def _expand(call: Call) -> Value:
-    return ops.broadcast_to(call.x(), call.shape)
-
-
 def _cat(call: Call) -> Value:
     parts = [p for p in call.args[0] if p.shape != (0,)]  # PyTorch lets one that is empty join anything
     return ops.concat([ops.cast(p, call.dtype) for p in parts], call.arg(1, "dim", 0))
-
-
-def _stack(call: Call) -> Value:
-    return ops.stack([ops.cast(p, call.dtype) for p in call.args[0]], call.arg(1, "dim", 0))
 
 
 def _split(call: Call) -> list[Value]:
@@ -58,14 +42,13 @@ def _split(call: Call) -> list[Value]:
 def _slice(call: Call) -> Value:
     x = call.x()
     axis, size = axis_of(call.arg(1, "dim", 0), x.rank), x.shape[axis_of(call.arg(1, "dim", 0), x.rank)]
-    start, stop, step = call.arg(2, "start"), call.arg(3, "end"), call.arg(4, "step", 1)
-    wanted = call.shape[axis]
+    start, step = call.arg(2, "start"), call.arg(4, "step", 1)
+    wanted = call.shape[axis]  # which says where it ends
     if wanted == size and step == 1:
         return x
     first = 0 if start is None else start
     if isinstance(first, int) and first < 0:
         first = size + first
-    del stop  # the result's own size says where it ends
     return ops.slice(x, [first], [first + (wanted - 1) * step + 1], [step], [axis])
 
 
@@ -88,10 +71,6 @@ def filled(call: Call, number: Any) -> Value:
 
 def _constant_fill(number: int) -> Handler:
     return lambda call: filled(call, number)
-
-
-def _scalar_tensor(call: Call) -> Value:
-    return filled(call, call.args[0])
 
 
 def _arange(call: Call) -> Value:
@@ -144,14 +123,6 @@ def _as_strided(call: Call) -> Value:
     return ops.gather(ops.ravel(call.x()), place) if call.shape else ops.ravel(call.x())[place]
 
 
-def _repeat(call: Call) -> Value:
-    return ops.tile(call.x(), tuple(call.args[1]))
-
-
-def _flip(call: Call) -> Value:
-    return ops.flip(call.x(), tuple(call.args[1]))
-
-
 def _roll(call: Call) -> Value:
     x, shifts, axes = call.x(), call.args[1], call.arg(2, "dims", [])
     for shift, axis in zip(shifts, axes, strict=True):
@@ -161,11 +132,6 @@ def _roll(call: Call) -> Value:
 
 def _triangle(build: Any) -> Handler:
     return lambda call: build(call.x(), call.arg(1, "diagonal", 0))
-
-
-def _empty(call: Call) -> Value:
-    """It may hold anything: zeros are as good, and the same each time."""
-    return filled(call, 0)
 
 
 def _pixel_shuffle(call: Call) -> Value:
@@ -189,14 +155,25 @@ _VIEWS = (
     "_reshape_copy",
 )
 
+_anything = _constant_fill(0)  # zeros are as good as what was there, and the same each time
+
 SHAPES: dict[str, Handler] = {
-    **dict.fromkeys(_VIEWS, _view), "permute": _permute, "transpose": _transpose, "t": _t, "expand": _expand,
-    "cat": _cat, "stack": _stack, "split_with_sizes": _split, "split": _split, "chunk": _split, "slice": _slice,
+    **dict.fromkeys(_VIEWS, _view),
+    "permute": lambda call: ops.permute(call.x(), call.args[1]),
+    "t": lambda call: ops.transpose(call.x()),
+    "expand": lambda call: ops.broadcast_to(call.x(), call.shape),
+    "transpose": _transpose, "cat": _cat,
+    "stack": lambda call: ops.stack([ops.cast(p, call.dtype) for p in call.args[0]], call.arg(1, "dim", 0)),
+    "split_with_sizes": _split, "split": _split, "chunk": _split, "slice": _slice,
     "select": _select, "full": _full, "full_like": _full, "zeros": _constant_fill(0), "zeros_like": _constant_fill(0),
     "ones": _constant_fill(1), "ones_like": _constant_fill(1), "new_zeros": _constant_fill(0),
     "new_ones": _constant_fill(1), "new_full": lambda call: filled(call, call.arg(2, "fill_value")),
-    "fill": _full, "scalar_tensor": _scalar_tensor, "arange": _arange, "constant_pad_nd": _pad, "repeat": _repeat,
-    "flip": _flip, "roll": _roll, "tril": _triangle(ops.tril), "triu": _triangle(ops.triu), "empty": _empty,
-    "pixel_shuffle": _pixel_shuffle, "diagonal": _diagonal, "as_strided": _as_strided, "empty_strided": _empty,
-    "empty_permuted": _empty,
+    "fill": _full,
+    "scalar_tensor": lambda call: filled(call, call.args[0]),
+    "arange": _arange, "constant_pad_nd": _pad,
+    "repeat": lambda call: ops.tile(call.x(), tuple(call.args[1])),
+    "flip": lambda call: ops.flip(call.x(), tuple(call.args[1])),
+    "roll": _roll, "tril": _triangle(ops.tril), "triu": _triangle(ops.triu), "empty": _anything,
+    "pixel_shuffle": _pixel_shuffle, "diagonal": _diagonal, "as_strided": _as_strided, "empty_strided": _anything,
+    "empty_permuted": _anything,
 }  # fmt: skip
