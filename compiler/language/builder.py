@@ -7,6 +7,7 @@ Doing this while building is cheaper than building more and cleaning up.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -32,16 +33,14 @@ _ATTRIBUTES: dict[Any, Attribute] = {}  # of constants, by dtype, width and text
 _MOST_ATTRIBUTES = 1 << 14
 
 
+@dataclass(slots=True, eq=False)
 class Scope:
     """A block being filled. `barrier` scopes (the arms of an `if`) keep their operations: nothing is hoisted out."""
 
-    __slots__ = ("barrier", "block", "depth", "table")
-
-    def __init__(self, block: Block, depth: int, barrier: bool) -> None:
-        self.block = block
-        self.depth = depth
-        self.barrier = barrier
-        self.table: dict[Any, SSAValue] = {}
+    block: Block
+    depth: int
+    barrier: bool
+    table: dict[Any, SSAValue] = field(default_factory=dict)
 
 
 class Builder:

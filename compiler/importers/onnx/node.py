@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,18 +25,16 @@ class NeedsValueError(GraphError):
         self.inputs = inputs
 
 
+@dataclass(slots=True, eq=False)
 class Tensor:
     """A tensor of the model: what it holds where that is known, and the graph's value for it, made when asked for.
 
     `content` is an array, or an array of objects where some elements are symbolic sizes.
     """
 
-    __slots__ = ("content", "made", "name")
-
-    def __init__(self, name: str, content: np.ndarray | None = None, made: Value | None = None) -> None:
-        self.name = name
-        self.content = content
-        self.made = made
+    name: str
+    content: np.ndarray | None = None
+    made: Value | None = None
 
     @property
     def value(self) -> Value:
@@ -66,21 +65,18 @@ Result = Value | Tensor | np.ndarray
 Handler = Callable[["Node"], Result | Sequence[Result | None]]
 
 
+@dataclass(slots=True, eq=False)
 class Node:
     """A node whose inputs are resolved."""
 
-    __slots__ = ("attributes", "inputs", "label", "op", "opset", "outputs", "run")
-
-    def __init__(self, op: str, label: str, opset: int, inputs: list[Tensor | None], outputs: int,
-                 attributes: dict[str, Any], run: Callable[..., Any]) -> None:  # fmt: skip
-        self.op = op
-        self.label = label
-        self.opset = opset
-        self.inputs = inputs
-        self.outputs = outputs
-        self.attributes = attributes
-        self.run = run
-        """Imports a subgraph: `run(graph, tensors of its inputs)` gives the tensors of its outputs."""
+    op: str
+    label: str
+    opset: int
+    inputs: list[Tensor | None]
+    outputs: int
+    attributes: dict[str, Any]
+    run: Callable[..., Any]
+    """Imports a subgraph: `run(graph, tensors of its inputs)` gives the tensors of its outputs."""
 
     def has(self, at: int) -> bool:
         """Whether an input is given."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -41,16 +42,14 @@ class Sizes(Protocol):
     def shape(self, shape: Any) -> tuple[Any, ...]: ...
 
 
+@dataclass(slots=True, eq=False)
 class Call:
     """A call whose arguments are resolved: values, numbers, sizes, lists of these."""
 
-    __slots__ = ("args", "kwargs", "node", "sizes")
-
-    def __init__(self, node: Any, args: list[Any], kwargs: dict[str, Any], sizes: Sizes) -> None:
-        self.node = node
-        self.args = args
-        self.kwargs = kwargs
-        self.sizes = sizes
+    node: Any
+    args: list[Any]
+    kwargs: dict[str, Any]
+    sizes: Sizes
 
     def arg(self, at: int, name: str, default: Any = None) -> Any:
         """An argument by place or name."""

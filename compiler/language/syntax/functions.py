@@ -94,15 +94,13 @@ class Generator(Function):
         )
 
 
+@dataclass(slots=True, eq=False)
 class Frame:
     """The names of one function being elaborated; `parent` is where a closure was defined."""
 
-    __slots__ = ("env", "generator", "parent")
-
-    def __init__(self, generator: Generator, parent: Frame | None) -> None:
-        self.generator = generator
-        self.parent = parent
-        self.env: dict[str, Any] = {}
+    generator: Generator
+    parent: Frame | None
+    env: dict[str, Any] = field(default_factory=dict)
 
     def find(self, name: str) -> Frame | None:
         """The nearest frame that defines `name`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from compiler.passes.fusion.analysis import Node, Value, literal_of, views_between
 from compiler.passes.fusion.collapse import collapse, regroup_source
@@ -14,6 +15,10 @@ from compiler.passes.fusion.records import Buffer
 from compiler.passes.fusion.text import SymbolNames, literal
 
 _DEEP = 100  # views in one kernel from which on they are written in order, not where they are first asked for
+
+
+Operand = tuple[Text, list[Node], bool]
+"""The text of an operand at a position, the ops in it, and whether it has one lane only."""
 
 
 class Lambda:
@@ -213,21 +218,25 @@ class Expressions:
             if node.kind == "elementwise":
                 body.counts.update((context, operand) for operand in node.operands)
         for node, context in work:
-            nodes, scalar = [node], node.kind == "elementwise"
-            arguments: list[Text] = [] if scalar else [("at",)]
-            for operand in node.operands:
-                if node.kind == "elementwise":
-                    text, extra, one = self.at(operand, context, body)
-                    scalar = scalar and one
-                else:
-                    text, extra = self.loadable(operand)
-                arguments.append(text)
-                nodes += extra
-            variable = body.variables[(context, node.result)] = body.fresh()
-            if scalar:
-                body.scalars.add(variable)
-            made = call(f"        {assigned(variable, node)}", [*arguments, *self.parameters(node)])
-            body.lines.append(Line(made, nodes))
+            self.write_op(node, context, body, lambda operand, context=context: self.at(operand, context, body))
+
+    def write_op(self, node: Node, context: Context, body: Lambda, at: Callable[[Value], Operand]) -> None:
+        """Write an op as a line of a lambda; `at` gives an operand at the lambda's position."""
+        nodes, scalar = [node], node.kind == "elementwise"
+        arguments: list[Text] = [] if scalar else [("at",)]
+        for operand in node.operands:
+            if node.kind == "elementwise":
+                text, extra, one = at(operand)
+                scalar = scalar and one
+            else:
+                text, extra = self.loadable(operand)
+            arguments.append(text)
+            nodes += extra
+        variable = body.variables[(context, node.result)] = body.fresh()
+        if scalar:
+            body.scalars.add(variable)
+        made = call(f"        {assigned(variable, node)}", [*arguments, *self.parameters(node)])
+        body.lines.append(Line(made, nodes))
 
 
 def _literal_nodes(value: Value) -> list[Node]:

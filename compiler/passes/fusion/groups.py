@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from compiler.graph.dims import Dim, floordiv
 from compiler.passes.fusion.analysis import Node, Value, below_views, literal_of
 from compiler.passes.fusion.facts.spans import Spans
@@ -19,17 +21,15 @@ _FEW_IN_LINE = 8  # results of one line that make no vector
 LARGEST = 256  # ops in one kernel
 
 
+@dataclass(slots=True, eq=False)
 class Access:
     """How a group reads a value: in which contexts, how often as a loadable, and whether whole as a tensor."""
 
-    __slots__ = ("contexts", "expands", "loads", "straight", "tensor")
-
-    def __init__(self) -> None:
-        self.contexts: dict[Context, None] = {}
-        self.loads = 0  # evaluations per element of the kernel through views, pointwise ops and the core
-        self.tensor = False
-        self.expands = False  # read more often than it has elements
-        self.straight = False  # read along its own last axis by what is not at the kernel's position
+    contexts: dict[Context, None] = field(default_factory=dict)
+    loads: int = 0  # evaluations per element of the kernel through views, pointwise ops and the core
+    tensor: bool = False
+    expands: bool = False  # read more often than it has elements
+    straight: bool = False  # read along its own last axis by what is not at the kernel's position
 
     def merge(self, other: Access) -> None:
         """Add what another access does."""
@@ -45,17 +45,15 @@ class Access:
         return self.straight or any(not isinstance(context, Value) for context in self.contexts)
 
 
+@dataclass(slots=True, eq=False)
 class Store:
     """A result of a group: `value` goes to `buffer`; it is `register`, computed in `context`, seen through `path`."""
 
-    __slots__ = ("buffer", "context", "path", "register", "value")
-
-    def __init__(self, value: Value, register: Value, context: Path, path: Path, buffer: Buffer) -> None:
-        self.value = value
-        self.register = register
-        self.context = context
-        self.path = path
-        self.buffer = buffer
+    value: Value
+    register: Value
+    context: Path
+    path: Path
+    buffer: Buffer
 
 
 class Group:

@@ -32,14 +32,12 @@ class Leaf:
         return next(iter(self.shapes)) if len(self.shapes) == 1 else self.buffer.type.shape
 
 
+@dataclass(slots=True, eq=False)
 class Read:
     """A piece: a buffer as a loadable of some shape."""
 
-    __slots__ = ("leaf", "shape")
-
-    def __init__(self, leaf: Leaf, shape: Shape) -> None:
-        self.leaf = leaf
-        self.shape = shape
+    leaf: Leaf
+    shape: Shape
 
 
 @dataclass(eq=False)

@@ -6,17 +6,16 @@ What a phase computes and a later one needs is handed over as `kept[k]`, what is
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Node, Value, literal_of, views_between
-from compiler.passes.fusion.expressions import Expressions
+from compiler.passes.fusion.expressions import Expressions, Lambda, Operand
 from compiler.passes.fusion.groups import Store
-from compiler.passes.fusion.paths import Path, Step
+from compiler.passes.fusion.paths import IDENTITY, Path, Step
 from compiler.passes.fusion.pieces import Definition, Line, Text, assigned, call
 from compiler.passes.fusion.rows.join import member_below
-from compiler.passes.fusion.rows.plan import Key, Phase, RowPlan
+from compiler.passes.fusion.rows.plan import Phase, RowPlan
 from compiler.passes.fusion.text import literal
 
 ROW_PHASES = "row_phases"  # the library's function that walks rows
@@ -177,45 +176,28 @@ class RowText:
         return [TensorType.of(store.buffer.type.dtype, shape) for store, shape in zip(self.stores, shapes)]
 
 
-class _Body:
+class _Body(Lambda):
     """The function of one phase, while it is written."""
 
     def __init__(self, text: RowText, number: int) -> None:
+        super().__init__(IDENTITY)
         self.text = text
         self.number = number
-        self.lines: list[Line] = []
-        self.variables: dict[Key, str] = {}
-        self.scalars: set[str] = set()
-        self.loads: Counter[Key] = Counter()
         phase = text.plan.phases[number]
         for path, node in phase.work:
             keys = [text.plan.key(operand, path) for operand in node.operands]
-            self.loads.update(key for key in keys if key is not None)
+            self.counts.update(key for key in keys if key is not None)
 
-    def _fresh(self) -> str:
+    def fresh(self) -> str:
+        """A new variable's name."""
         return f"v{len(self.variables)}"
 
     def op(self, node: Node, path: Path) -> None:
         """A line for an op."""
-        written = self.text.written
-        nodes, scalar = [node], node.kind == "elementwise"
-        arguments: list[Text] = [] if scalar else [("at",)]
-        for operand in node.operands:
-            if node.kind == "elementwise":
-                text, extra, one = self.value(operand, path, inline=True)
-                scalar = scalar and one
-            else:
-                text, extra = written.loadable(operand)
-            arguments.append(text)
-            nodes += extra
-        variable = self.variables[(path, node.result)] = self._fresh()
-        if scalar:
-            self.scalars.add(variable)
-        made = call(f"        {assigned(variable, node)}", [*arguments, *written.parameters(node)])
-        self.lines.append(Line(made, nodes))
+        self.text.written.write_op(node, path, self, lambda operand: self.value(operand, path, inline=True))
 
-    def value(self, value: Value, path: Path, inline: bool = False) -> tuple[Text, list[Node], bool]:
-        """An operand at the position: its text, the ops in it, and whether it has one lane only."""
+    def value(self, value: Value, path: Path, inline: bool = False) -> Operand:
+        """An operand at the position."""
         element = literal_of(value)
         if element is not None:
             return (literal(element, value.type.dtype),), [], True
@@ -236,9 +218,9 @@ class _Body:
         shape = outer.plan.walks[self.number][0]
         frame = () if shape == outer.rows.shape else (Step(shape, outer.rows.shape),)
         text, nodes = outer.written.loaded(loaded, context, frame)
-        if inline and self.loads[key] == 1 and key not in outer.plan.kept_at:
+        if inline and self.counts[key] == 1 and key not in outer.plan.kept_at:
             return (*text, "[at]"), nodes, False
-        variable = self.variables[key] = self._fresh()
+        variable = self.variables[key] = self.fresh()
         self.lines.append(Line((f"        {variable} = ", *text, "[at]"), nodes))
         return (variable,), [], False
 
