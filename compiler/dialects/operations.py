@@ -99,6 +99,14 @@ def append(block: Block, operation: Operation) -> None:
     block._last_op = operation
 
 
+def put_before(made: Operation, place: Operation) -> Operation:
+    """Put a new operation before another."""
+    block = place.parent
+    assert block is not None
+    block.insert_op_before(made, place)
+    return made
+
+
 def operations_in(root: Operation) -> list[Operation]:
     """The operations below `root`, each before what is in it."""
     found: list[Operation] = []

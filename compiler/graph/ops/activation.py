@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from compiler.errors import GraphError
 from compiler.graph.dtypes import dtype_info
 from compiler.graph.location import builder
-from compiler.graph.ops.build import Operand, emit, tensors
+from compiler.graph.ops.build import Operand, emit, one_operand, tensors
 from compiler.graph.ops.specs import define
 from compiler.graph.ops.unary import as_float
 from compiler.graph.rules import FLOATS, NUMBERS, Attrs, check_dtype, refuse, unary
@@ -43,24 +43,12 @@ def relu(x: Operand) -> Value:
     return value if dtype_info(value.dtype).kind in "bu" else emit("relu", (value,))
 
 
-@builder
-def sigmoid(x: Operand) -> Value:
-    """1 / (1 + exp(-x)).
-
-    >>> ops.sigmoid(x)
-    <sigmoid_0: f32 (M, 4)>
-    """
-    return as_float("sigmoid", x)
+def _activation(op: str, x: Operand) -> Value:
+    return as_float(op, x)
 
 
-@builder
-def silu(x: Operand) -> Value:
-    """x * sigmoid(x).
-
-    >>> ops.silu(x)
-    <silu_0: f32 (M, 4)>
-    """
-    return as_float("silu", x)
+sigmoid = one_operand(_activation, "sigmoid", "1 / (1 + exp(-x)).", "x", "sigmoid_0: f32 (M, 4)")
+silu = one_operand(_activation, "silu", "x * sigmoid(x).", "x", "silu_0: f32 (M, 4)")
 
 
 @builder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.language.builtins import choices, device_memory, layouts, machine, static, values
+from compiler.language.builtins import choices, device_memory, machine, static, values
 from compiler.language.builtins.registry import BUILTINS
 
-__all__ = ["BUILTINS", "choices", "device_memory", "layouts", "machine", "static", "values"]
+__all__ = ["BUILTINS", "choices", "device_memory", "machine", "static", "values"]

@@ -15,6 +15,7 @@ from compiler.language.values import arithmetic as math
 from compiler.language.values import static
 from compiler.language.values.dtypes import INDEX
 from compiler.language.values.records import Position, RuntimeRange, Simd, Unroll, describe
+from compiler.language.values.structs import StructType, struct_type
 
 
 def _completed(bounds: tuple[Any, ...]) -> tuple[Any, Any, Any]:
@@ -142,3 +143,8 @@ def _symbolic(value: Any) -> bool:
 @builtin("error")
 def _error(run: Context, message: Any) -> None:
     raise KernelError(limits.one_line(static.text_of(message)))
+
+
+@builtin("struct")
+def _struct(run: Context, **fields: Any) -> StructType:
+    return struct_type(fields)

@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from compiler.dialects.mo import GraphOp, MoOp, attrs_of, make
+from compiler.dialects.operations import put_before
 from compiler.errors import CompilerError
 from compiler.graph.dtypes import numpy_dtype
 from compiler.graph.types import TensorType
@@ -86,10 +87,7 @@ def _constant(op: MoOp, value: np.ndarray, shape: tuple[int, ...]) -> SSAValue:
     # A number beside a broadcast that keeps the op's name is named after the constants it was made of.
     nodes = union(op, *sources) if shape == op.results[0].type.shape else union(*sources, op)  # type: ignore[attr-defined]
     made = make("mo.constant", (), (TensorType.of(dtype, shape),), {"value": array}, nodes)
-    block = op.parent
-    assert block is not None
-    block.insert_op_before(made, op)
-    return made.results[0]
+    return put_before(made, op).results[0]
 
 
 def _replace(op: MoOp, value: np.ndarray | None) -> int:
@@ -103,8 +101,6 @@ def _replace(op: MoOp, value: np.ndarray | None) -> int:
 
 
 def _put(op: MoOp, new: MoOp) -> None:
-    block = op.parent
-    assert block is not None
-    block.insert_op_before(new, op)
+    put_before(new, op)
     op.results[0].replace_all_uses_with(new.results[0])
     erase(op)

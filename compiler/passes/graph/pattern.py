@@ -10,6 +10,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.mo import MoOp, TensorType, attrs_of, make, nodes_of
+from compiler.dialects.operations import put_before
 from compiler.graph.ops.specs import SPECS
 from compiler.passes.graph.rewrite import maker, splat_of
 
@@ -175,10 +176,7 @@ def _is_elementwise(op: Operation) -> bool:
 def insert(before: MoOp, name: str, operands: Iterable[SSAValue], kind: TensorType, **attrs: Any) -> SSAValue:
     """The result of a new op that stands before another and answers for its nodes."""
     made = make(f"mo.{name}", tuple(operands), (kind,), attrs, nodes_of(before))
-    block = before.parent
-    assert block is not None
-    block.insert_op_before(made, before)
-    return made.results[0]
+    return put_before(made, before).results[0]
 
 
 def ops_between(last: Operation, inputs: Iterable[SSAValue]) -> list[Operation]:

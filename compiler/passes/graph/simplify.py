@@ -12,6 +12,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.mo import GraphOp, MoOp, make, nodes_of
+from compiler.dialects.operations import put_before
 from compiler.passes.graph.rewrite import absorb, erase, maker, mo_ops
 from compiler.passes.graph.simplify_numbers import NUMBER_RULES
 from compiler.passes.graph.simplify_views import VIEW_RULES
@@ -103,8 +104,6 @@ def _build(
 ) -> SSAValue:
     """The new op that a rule asked for, before the old one, with the nodes of all ops it replaces."""
     made = make(name, operands, (op.results[0].type,), attrs, nodes_of(op))
-    block = op.parent
-    assert block is not None
-    block.insert_op_before(made, op)
+    put_before(made, op)
     origins.add(made, *also)
     return made.results[0]

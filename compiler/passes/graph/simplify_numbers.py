@@ -11,6 +11,7 @@ import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from compiler.dialects.mo import MoOp, attrs_of
+from compiler.dialects.operations import put_before
 from compiler.graph.dtypes import DTYPES, numpy_dtype
 from compiler.passes.graph.rewrite import maker, splat_of
 
@@ -151,17 +152,14 @@ def _number(op: MoOp, value: np.ndarray) -> SSAValue:
     from compiler.graph.types import TensorType
 
     kind = op.results[0].type
-    block = op.parent
-    assert block is not None
     source = op.operands[1].owner
     nodes = nodes_of(source) if isinstance(source, Operation) else ()
     made = make("mo.constant", (), (TensorType.of(kind.dtype, ()),), {"value": np.array(value)}, nodes)  # type: ignore[attr-defined]
-    block.insert_op_before(made, op)
+    put_before(made, op)
     if not kind.shape:  # type: ignore[attr-defined]
         return made.results[0]
     spread = make("mo.broadcast_to", (made.results[0],), (kind,), {"shape": kind.shape}, nodes)  # type: ignore[attr-defined]
-    block.insert_op_before(spread, op)
-    return spread.results[0]
+    return put_before(spread, op).results[0]
 
 
 def _square(op: MoOp) -> Any:

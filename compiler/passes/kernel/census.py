@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, ModuleOp
 from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator, is_side_effect_free, is_speculatable
 
-from compiler.dialects.operations import operations_in
+from compiler.dialects.operations import operations_in, put_before
 
 
 @dataclass
@@ -153,14 +153,6 @@ def drop(operation: Operation) -> None:
     """Take out an operation whose results nobody uses."""
     operation.detach()
     operation.erase()
-
-
-def put_before(made: Operation, place: Operation) -> Operation:
-    """Put a new operation before another."""
-    block = place.parent
-    assert block is not None
-    block.insert_op_before(made, place)
-    return made
 
 
 def put_constant(number: int, kind: Any, place: Operation) -> SSAValue:

@@ -24,9 +24,9 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from compiler.dialects import kgen
-from compiler.dialects.operations import count_operations, make, operations_in, take_place
+from compiler.dialects.operations import count_operations, make, operations_in, put_before, take_place
 from compiler.errors import LoweringError
-from compiler.passes.kernel.census import put_before, replace
+from compiler.passes.kernel.census import replace
 
 _UNIT = UnitAttr()
 _BARRIER = "kg_barrier"

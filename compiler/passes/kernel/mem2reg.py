@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from xdsl.dialects import memref, scf
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from compiler.passes.kernel.census import Census, drop, put_before
+from compiler.dialects.operations import put_before
+from compiler.passes.kernel.census import Census, drop
 from compiler.passes.kernel.sroa import Access, accesses_of
 
 _STRUCTURED = (scf.ForOp, scf.IfOp)

@@ -14,7 +14,8 @@ from xdsl.dialects import memref, vector
 from xdsl.dialects.builtin import IndexType, MemRefType, VectorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from compiler.passes.kernel.census import Census, constant_of, drop, put_before, put_constant
+from compiler.dialects.operations import put_before
+from compiler.passes.kernel.census import Census, constant_of, drop, put_constant
 
 _LOADS, _STORES = (memref.LoadOp, vector.LoadOp), (memref.StoreOp, vector.StoreOp)
 

@@ -9,8 +9,8 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Operation, SSAValue
 
-from compiler.dialects.operations import count_operations
-from compiler.passes.kernel.census import Census, constant_of, drop, put_before, put_constant, replace, splice
+from compiler.dialects.operations import count_operations, put_before
+from compiler.passes.kernel.census import Census, constant_of, drop, put_constant, replace, splice
 from compiler.passes.kernel.sccp import propagate
 
 MOST_ROUNDS = 4
