@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import ExecutionError
-from compiler.frameworks.dlpack import ON_HOST, offered, read_capsule
+from compiler.frameworks.dlpack import ON_HOST, lent_by, offered
 from compiler.graph.dtypes import numpy_dtype
 
 GiveBack = Callable[[np.ndarray], Any]
@@ -79,12 +79,7 @@ def _view(value: Any, label: str) -> np.ndarray:
     device = value.__dlpack_device__()
     if device[0] not in ON_HOST:
         raise _elsewhere(label, str(getattr(value, "device", "another device")))
-    try:
-        capsule = value.__dlpack__()
-    except Exception as problem:  # what a framework raises is its own choice
-        said = " ".join(str(problem).split())[:200] or type(problem).__name__
-        raise ExecutionError(f"{label}: this {type(value).__name__} does not lend its memory: {said}") from None
-    found = read_capsule(capsule).array()
+    found = lent_by(value, label).array()
     if immutable(value):
         found.flags.writeable = False
     return found

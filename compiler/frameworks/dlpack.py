@@ -104,6 +104,16 @@ _dying_is_valid = _function("PyCapsule_IsValid", ctypes.c_int, ctypes.c_void_p, 
 _dying_pointer_of = _function("PyCapsule_GetPointer", ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)
 
 
+def lent_by(value: Any, label: str, **stream: int) -> Lent:
+    """What an array with `__dlpack__` lends of its memory."""
+    try:
+        capsule = value.__dlpack__(**stream)
+    except Exception as problem:  # what a framework raises is its own choice
+        said = " ".join(str(problem).split())[:200] or type(problem).__name__
+        raise ExecutionError(f"{label}: this {type(value).__name__} does not lend its memory: {said}") from None
+    return read_capsule(capsule)
+
+
 def read_capsule(capsule: Any) -> Lent:
     """What a capsule from `__dlpack__` describes; it must not have been consumed."""
     if _is_valid(capsule, b"dltensor_versioned"):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from compiler.errors import ExecutionError, GraphError
-from compiler.frameworks.dlpack import CPU, CUDA, Lent, dense, read_capsule
+from compiler.frameworks.dlpack import CPU, CUDA, Lent, dense, lent_by
 from compiler.graph.dtypes import from_numpy
 
 _TORCH = {
@@ -47,12 +47,8 @@ def lent(value: Any, label: str, stream: int) -> Lent | None:
         return Lent(value.data_ptr(), dtype, tuple(value.shape), tuple(value.stride()), device, False, value)
     if hasattr(value, "__dlpack__"):
         on_device = value.__dlpack_device__()[0] == CUDA
-        try:
-            capsule = value.__dlpack__(stream=stream or _LEGACY_STREAM) if on_device else value.__dlpack__()
-        except Exception as problem:  # what a framework raises is its own choice
-            said = " ".join(str(problem).split())[:200] or type(problem).__name__
-            raise ExecutionError(f"{label}: this {type(value).__name__} does not lend its memory: {said}") from None
-        return read_capsule(capsule)
+        how = {"stream": stream or _LEGACY_STREAM} if on_device else {}
+        return lent_by(value, label, **how)
     interface = getattr(value, "__cuda_array_interface__", None)
     return None if interface is None else _by_interface(interface, label, value)
 

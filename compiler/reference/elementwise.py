@@ -78,11 +78,6 @@ def power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.where(negative, inverse, result).astype(a.dtype)
 
 
-def where(condition: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a where the condition holds, b elsewhere."""
-    return np.where(condition, a, b)
-
-
 def _rounding(function: Callable[..., Any]) -> Callable[..., Any]:
     """floor and its kin: integers are already whole."""
     return lambda x: widely(function)(x) if is_float(x) else x
@@ -151,5 +146,5 @@ ELEMENTWISE: dict[str, Callable[..., Any]] = {
     "mo.and": np.bitwise_and,
     "mo.or": np.bitwise_or,
     "mo.xor": np.bitwise_xor,
-    "mo.where": where,
+    "mo.where": np.where,
 }

@@ -10,11 +10,6 @@ import numpy as np
 from compiler.reference.precision import widely
 
 
-def matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The matrix product of the last two axes; integers wrap around."""
-    return np.matmul(a, b)
-
-
 def windows(x: np.ndarray, kernel: tuple[int, int], stride: tuple[int, int], dilation: tuple[int, int]) -> np.ndarray:
     """Every window of the last two axes of NCHW `x`: [N, C, out H, out W, kernel H, kernel W]."""
     reach = tuple(d * (k - 1) + 1 for d, k in zip(dilation, kernel))
@@ -54,6 +49,6 @@ def conv2d(
 
 
 LINALG: dict[str, Callable[..., Any]] = {
-    "mo.matmul": widely(matmul),
+    "mo.matmul": widely(np.matmul),  # integers wrap around
     "mo.conv2d": widely(conv2d),
 }

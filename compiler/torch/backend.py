@@ -15,7 +15,7 @@ from typing import Any
 from compiler.errors import CompilerError, GraphError
 from compiler.importers.torch.exporting import exported, torch_package
 from compiler.importers.torch.subgraph import computed, graph_of, is_known, results_of
-from compiler.torch.dynamic_sizes import OpenSizes, asked_numbers, open_sizes, with_numbers
+from compiler.torch.dynamic_sizes import OpenSizes, asked_numbers, module_around, open_sizes, with_numbers
 from compiler.torch.running import device_of, runner, say_once
 
 NAME = "kernelglass"
@@ -104,7 +104,9 @@ class _Lazy:
             device = device_of([value for value in args if isinstance(value, torch.Tensor)])
             given = tuple(value.detach() if isinstance(value, torch.Tensor) else value for value in args)
             inner = with_numbers(torch, self._module, args)
-            program = _without_tokens(exported(_whole_module(torch, inner), given, None))
+            # Exporting would take a module that `torch.compile` made for its own, were it not inside another.
+            whole = module_around(torch, inner, lambda module, *values: module(*values))
+            program = _without_tokens(exported(whole, given, None))
             return _Stateful(program, _compiled(torch, program.graph_module, device, "a graph"))
         except CompilerError as problem:
             say_once(f"a graph is run by PyTorch: {problem}")
@@ -119,20 +121,6 @@ def _without_tokens(program: Any) -> Any:
         return import_module("torch.export._remove_effect_tokens_pass")._remove_effect_tokens(program)
     except (ImportError, AttributeError, RuntimeError, ValueError, AssertionError) as problem:
         raise GraphError(f"its effects cannot be put aside: {' '.join(str(problem).split())[:200]}") from problem
-
-
-def _whole_module(torch: Any, module: Any) -> Any:
-    """A module around one that `torch.compile` made, which exporting would otherwise take for its own."""
-
-    class Whole(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = module
-
-        def forward(self, *args: Any) -> Any:
-            return self.inner(*args)
-
-    return Whole().train(module.training)
 
 
 def _compiled(torch: Any, module: Any, device: int, name: str) -> Callable[..., Any]:

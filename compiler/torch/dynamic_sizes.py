@@ -6,7 +6,7 @@ alone, which takes each such number from the axis of a tensor that it is the siz
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,19 +44,14 @@ class OpenSizes:
         """A module of those arguments."""
         numbers = self.numbers
 
-        class Sized(torch.nn.Module):
-            def __init__(self) -> None:
-                super().__init__()
-                self.inner = inner
+        def sized(inner: Any, *args: Any) -> Any:
+            rest = iter(args)
+            whole: list[Any] = [None if k in numbers else next(rest) for k in range(len(args) + len(numbers))]
+            for k, (position, axis) in numbers.items():
+                whole[k] = whole[position].shape[axis]
+            return inner(*whole)
 
-            def forward(self, *args: Any) -> Any:
-                rest = iter(args)
-                whole: list[Any] = [None if k in numbers else next(rest) for k in range(len(args) + len(numbers))]
-                for k, (position, axis) in numbers.items():
-                    whole[k] = whole[position].shape[axis]
-                return self.inner(*whole)
-
-        return Sized().train(inner.training)
+        return module_around(torch, inner, sized)
 
     def exported_shapes(self, torch: Any, count: int) -> tuple[Any, ...]:
         """What `torch.export` is told of so many arguments of the graph."""
@@ -119,13 +114,19 @@ def with_numbers(torch: Any, module: Any, args: Sequence[Any]) -> Any:
         def run_node(self, n: Any) -> Any:
             return held[n] if n in held else super().run_node(n)
 
+    return module_around(torch, module, lambda inner, *given: Numbered(inner).run(*given))
+
+
+def module_around(torch: Any, module: Any, call: Callable[..., Any]) -> Any:
+    """A module that has another one inside, and calls it so: `call(inner, *args)`."""
+
     class Whole(torch.nn.Module):
         def __init__(self) -> None:
             super().__init__()
             self.inner = module
 
-        def forward(self, *given: Any) -> Any:
-            return Numbered(self.inner).run(*given)
+        def forward(self, *args: Any) -> Any:
+            return call(self.inner, *args)
 
     return Whole().train(module.training)
 
