@@ -336,8 +336,3 @@ def elsewhere(there: Elsewhere) -> Iterator[None]:
         yield
     finally:
         _elsewhere.reset(before)
-
-
-def pool() -> Pool:
-    """The workers of this process."""
-    return _pool

@@ -25,7 +25,6 @@ from xdsl.utils.lexer import Span
 from compiler.dialects.mo import BufferType, set_name
 from compiler.dialects.mo.ops import HandingOver
 
-ROLES = ("core", "prologue", "epilogue", "row", "elementwise", "view", "constant")
 _OWN = -1  # in `targets`: the output is a result of the op
 
 

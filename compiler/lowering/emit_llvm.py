@@ -14,6 +14,9 @@ from compiler.targets.cpu import assembles
 
 
 def _finish_call(e: Emitter, op: Operation, call: str, stem: str) -> None:
+    place = e.locations.place_of(op)
+    if place is not None:
+        call += f", !srcloc !{e.metadata.place(place.file, place.line)}"
     if op.results:
         e.lines.append(f"  {e.define(op.results[0], stem)} = {call}")
     else:
@@ -32,9 +35,6 @@ def _call_intrinsic(e: Emitter, op: llvm.CallIntrinsicOp) -> None:
         e.declare(name, kind, ", ".join([e.type(value._type) for value in operands]))
     e.has_barrier |= "barrier" in name
     call = f"call {kind} {name}({e.args(operands)})"
-    place = e.locations.place_of(op)
-    if place is not None:
-        call += f", !srcloc !{e.metadata.place(place.file, place.line)}"
     _finish_call(e, op, call, name.rsplit(".", 2)[-2] if "." in name else "call")
 
 
@@ -58,9 +58,6 @@ def _inline_asm(e: Emitter, op: llvm.InlineAsmOp) -> None:
     if e.target.emission.grid is not None:
         # It may wait for other threads, so it must not be moved to where fewer of them come by.
         call += " convergent"
-    place = e.locations.place_of(op)
-    if place is not None:
-        call += f", !srcloc !{e.metadata.place(place.file, place.line)}"
     _finish_call(e, op, call, "asm")
 
 

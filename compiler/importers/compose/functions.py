@@ -112,3 +112,21 @@ def size_value(size: int | Dim) -> Value:
     if isinstance(size, Dim):
         return ops.iota((size + 1,))[size]
     return ops.constant(size, "i64")
+
+
+def mish(x: Value) -> Value:
+    """x * tanh(softplus(x))."""
+    return ops.mul(x, ops.tanh(softplus(x)))
+
+
+def hard_sigmoid(x: Value) -> Value:
+    """A line from 0 to 1 in place of the sigmoid's curve."""
+    return ops.clip(ops.add(ops.mul(x, 1 / 6), 0.5), 0, 1)
+
+
+def log_sum_exp(x: Value, axes: Any) -> Value:
+    """The logarithm of the sum of powers of e along axes, which stay; the largest is taken out, so that none is
+    infinite."""
+    most = ops.max(x, axes, True)
+    most = ops.where(ops.isinf(most), ops.zeros_like(most), most)
+    return ops.add(ops.log(ops.sum(ops.exp(ops.sub(x, most)), axes, keepdims=True)), most)

@@ -59,11 +59,6 @@ def _hard_sigmoid(node: Node) -> Value:
     return ops.clip(line, 0, 1)
 
 
-def _hard_swish(node: Node) -> Value:
-    x = node.x()
-    return ops.mul(x, ops.clip(ops.add(ops.mul(x, 1 / 6), 0.5), 0, 1))
-
-
 def _thresholded(node: Node) -> Value:
     x = node.x()
     return ops.where(ops.greater(x, node.attr("alpha", 1.0)), x, ops.zeros_like(x))
@@ -79,11 +74,6 @@ def _shrink(node: Node) -> Value:
 def _swish(node: Node) -> Value:
     x, alpha = node.x(), node.attr("alpha", 1.0)
     return ops.silu(x) if alpha == 1.0 else ops.mul(x, ops.sigmoid(ops.mul(x, alpha)))
-
-
-def _mish(node: Node) -> Value:
-    x = node.x()
-    return ops.mul(x, ops.tanh(functions.softplus(x)))
 
 
 def _softsign(node: Node) -> Value:
@@ -165,15 +155,16 @@ _SAME_NAME = {
     "BitwiseNot": ops.bitwise_not, "Tan": functions.tan, "Asin": functions.asin, "Acos": functions.acos,
     "Atan": functions.atan, "Sinh": functions.sinh, "Cosh": functions.cosh, "Asinh": functions.asinh,
     "Acosh": functions.acosh, "Atanh": functions.atanh, "Softplus": functions.softplus,
+    "Mish": functions.mish, "HardSwish": lambda x: ops.mul(x, functions.hard_sigmoid(x)),
 }  # fmt: skip
 
 ELEMENTS: dict[str, Handler] = {
     **{name: _plain(build) for name, build in _SAME_NAME.items()},
     "Clip": _clip, "LeakyRelu": _leaky, "Elu": _elu, "Celu": _celu, "Selu": _selu, "PRelu": _prelu,
-    "HardSigmoid": _hard_sigmoid, "HardSwish": _hard_swish, "ThresholdedRelu": _thresholded, "Shrink": _shrink,
+    "HardSigmoid": _hard_sigmoid, "ThresholdedRelu": _thresholded, "Shrink": _shrink,
     "Swish": _swish,
     "Gelu": lambda node: ops.gelu(node.x(), approximate=node.attr("approximate", "none")),
-    "Mish": _mish, "Softsign": _softsign, "IsInf": _is_inf,
+    "Softsign": _softsign, "IsInf": _is_inf,
     "Cast": lambda node: _to(node, type_name(node.need("to"))),
     "CastLike": lambda node: _to(node, node.x(1).dtype),
     "Identity": lambda node: node.tensor(0),

@@ -9,7 +9,7 @@ from compiler.errors import GraphError
 from compiler.graph import ops
 from compiler.graph.dims import product
 from compiler.graph.value import Value
-from compiler.importers.compose.functions import kind, size_value
+from compiler.importers.compose.functions import kind, log_sum_exp, size_value
 from compiler.importers.compose.places import extreme, top_k
 from compiler.importers.onnx.node import Handler, Node, axis_of
 
@@ -79,9 +79,7 @@ def _log_sum_exp(x: Value, axes: Any, keep: bool) -> Value:
     if any(x.shape[a] == 0 for a in every):
         return ops.log(_sum(ops.exp(x), axes, keep))
     wide = x if kind(x) == "f" else ops.cast(x, "f64")
-    most = ops.max(wide, axes, True)
-    most = ops.where(ops.isinf(most), ops.zeros_like(most), most)
-    total = ops.add(ops.log(ops.sum(ops.exp(ops.sub(wide, most)), axes, keepdims=True)), most)
+    total = log_sum_exp(wide, axes)
     if not keep:
         total = ops.squeeze(total, tuple(every))
     return ops.cast(total, x.dtype)

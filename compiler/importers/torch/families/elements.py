@@ -114,10 +114,6 @@ def _leaky(call: Call) -> Value:
     return ops.where(ops.greater(x, 0), x, ops.mul(x, call.arg(1, "negative_slope", 0.01)))
 
 
-def _hardsigmoid(x: Value) -> Value:
-    return ops.clip(ops.add(ops.mul(x, 1 / 6), 0.5), 0, 1)
-
-
 def _log10(x: Value) -> Value:
     return ops.mul(ops.log(x), 1 / math.log(10))
 
@@ -145,8 +141,9 @@ _UNARY = {
     "atanh": functions.atanh, "tanh": ops.tanh, "erf": ops.erf, "sigmoid": ops.sigmoid, "relu": ops.relu,
     "silu": ops.silu, "reciprocal": ops.reciprocal, "floor": ops.floor, "ceil": ops.ceil, "trunc": ops.trunc,
     "round": ops.round, "sign": ops.sign, "bitwise_not": ops.bitwise_not, "softplus": functions.softplus,
-    "hardsigmoid": _hardsigmoid, "hardswish": lambda x: ops.mul(x, _hardsigmoid(x)), "square": ops.square,
-    "mish": lambda x: ops.mul(x, ops.tanh(functions.softplus(x))), "relu6": lambda x: ops.clip(x, 0, 6),
+    "hardsigmoid": functions.hard_sigmoid, "square": ops.square,
+    "hardswish": lambda x: ops.mul(x, functions.hard_sigmoid(x)), "mish": functions.mish,
+    "relu6": lambda x: ops.clip(x, 0, 6),
 }  # fmt: skip
 _TESTS = {"isnan": ops.isnan, "isinf": ops.isinf, "isfinite": ops.isfinite, "logical_not": ops.logical_not}
 _BINARY = {

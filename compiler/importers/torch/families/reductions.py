@@ -11,6 +11,7 @@ from compiler.errors import GraphError
 from compiler.graph import ops
 from compiler.graph.value import Value
 from compiler.importers.compose.einsum import einsum
+from compiler.importers.compose.functions import log_sum_exp
 from compiler.importers.torch.call import Call, Handler, axis_of
 from compiler.importers.torch.families.elements import operand
 
@@ -83,11 +84,8 @@ def _cumsum(call: Call) -> Value:
 
 
 def _log_sum_exp(call: Call) -> Value:
-    x, axes, keep = call.x(), _axes(call.args[1]), call.arg(2, "keepdim", False)
-    most = ops.max(x, axes, True)
-    most = ops.where(ops.isinf(most), ops.zeros_like(most), most)
-    total = ops.add(ops.log(ops.sum(ops.exp(ops.sub(x, most)), axes, keepdims=True)), most)
-    return total if keep else ops.reshape(total, call.shape)
+    total = log_sum_exp(call.x(), _axes(call.args[1]))
+    return total if call.arg(2, "keepdim", False) else ops.reshape(total, call.shape)
 
 
 def _norm(call: Call) -> Value:
