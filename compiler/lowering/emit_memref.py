@@ -7,12 +7,12 @@ Buffers are only promised to be aligned to their elements; an access that knows 
 from __future__ import annotations
 
 from xdsl.dialects import memref, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import IntegerAttr, MemRefType
 from xdsl.ir import Operation, SSAValue
 
 from compiler.lowering.emit_casts import cast
 from compiler.lowering.emitter import Emitter
-from compiler.lowering.llvm_types import SCALAR_BYTES, array_literal, byte_size, memory_space, pointer, symbol
+from compiler.lowering.llvm_types import SCALAR_BYTES, byte_size, memory_space, pointer, symbol
 
 # arith's AtomicRMWKind, in the order of its numbers; LLVM has no atomic multiplication.
 _ATOMICS = ("fadd", "add", "xchg", "fmaximum", "max", "umax", "fminimum", "min", "umin", "", "",
@@ -82,40 +82,22 @@ def _alloca(e: Emitter, op: memref.AllocaOp) -> None:
 
 
 def define_global(e: Emitter, op: memref.GlobalOp) -> None:
-    """Print a memref.global of the module: a constant table, a scratch array, or (without a value) one from outside."""
+    """Print a memref.global of the module: an array of each block, or (without a value) one that the launch brings."""
     name = symbol(op.properties["sym_name"].data)  # pyright: ignore[reportAttributeAccessIssue]
     kind = op.properties["type"]
     assert isinstance(kind, MemRefType)
     element = e.type(kind.element_type)
     (size,) = kind.get_shape()
-    initial = op.properties.get("initial_value")
-    if isinstance(initial, DenseIntOrFPElementsAttr):
-        array, value = array_literal(initial, size, element)
-    else:
-        array, value = f"[{size} x {element}]", "poison"
     wanted = op.properties.get("alignment")
     align = wanted.value.data if isinstance(wanted, IntegerAttr) else max(byte_size(element), 16)
-    space = _global_space(e, kind)
-    in_space = f"addrspace({space}) " if space else ""
-    if initial is None:
-        e.globals[name] = f"{name} = external {in_space}global [{size} x {element}], align {align}"
-        return
-    role = "constant" if "constant" in op.properties else "global"
-    e.globals[name] = f"{name} = internal {in_space}{role} {array} {value}, align {align}"
-
-
-def _global_space(e: Emitter, kind: MemRefType) -> int:
-    """A global lives in global memory even when it is used through a generic pointer."""
-    return e.target.spaces.of(memory_space(kind) or 1)
+    space = e.target.spaces.of(memory_space(kind))
+    array = f"addrspace({space}) global [{size} x {element}]"
+    inside = op.properties.get("initial_value") is not None
+    e.globals[name] = f"{name} = {f'internal {array} poison' if inside else f'external {array}'}, align {align}"
 
 
 def _get_global(e: Emitter, op: memref.GetGlobalOp) -> None:
-    result = op.results[0]
-    kind = result._type
-    assert isinstance(kind, MemRefType)
-    name = symbol(op.properties["name"].string_value())  # pyright: ignore[reportAttributeAccessIssue]
-    home, pointers = pointer(_global_space(e, kind)), e.type(kind)
-    e.names[id(result)] = name if home == pointers else f"addrspacecast ({home} {name} to {pointers})"
+    e.names[id(op.results[0])] = symbol(op.properties["name"].string_value())  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _view(e: Emitter, op: memref.ViewOp) -> None:

@@ -203,17 +203,6 @@ def filled(word: str | int, llvm: str) -> str:
     return splat(str(word), element) if lanes else str(word)
 
 
-def array_literal(attr: DenseIntOrFPElementsAttr, size: int, element: str) -> tuple[str, str]:
-    """(type, initialiser) of a constant array; long ones are written as bytes, which LLVM reads much faster."""
-    data = attr.data.data
-    values = len(attr)
-    if size <= 64 or values != size or element == "i1":
-        words = [scalar_literal(value, element) for value in attr.get_values()]  # pyright: ignore[reportArgumentType]
-        words = words * size if len(words) == 1 else words
-        return f"[{size} x {element}]", "[" + ", ".join(f"{element} {word}" for word in words) + "]"
-    return f"[{len(data)} x i8]", 'c"' + "".join(_ESCAPED[byte] for byte in data) + '"'
-
-
 _ESCAPED = [chr(b) if 32 <= b < 127 and chr(b) not in '"\\' else f"\\{b:02X}" for b in range(256)]
 
 

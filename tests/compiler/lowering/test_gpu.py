@@ -183,20 +183,6 @@ func.func @k(%out: memref<?xf32>, %i: index, %j: index) attributes {kg.kernel} {
     assert "alloca [16 x float], align 16, addrspace(5)" in lower(text, "gfx942", opt_level=0).llvm_opt
 
 
-def test_constant_tables_on_a_gpu(lower):
-    text = """
-"memref.global"() <{sym_name = "table", sym_visibility = "private", type = memref<4xf32>,
-  initial_value = dense<[1.0, 2.0, 3.0, 4.0]> : tensor<4xf32>, constant}> : () -> ()
-func.func @k(%out: memref<?xf32>, %i: index) attributes {kg.kernel} {
-  %t = memref.get_global @table : memref<4xf32>
-  %v = memref.load %t[%i] : memref<4xf32>
-  memref.store %v, %out[%i] : memref<?xf32>
-  func.return
-}"""
-    assert ".global .align 16 .b8 table[16]" in lower(text, "sm_90a").asm
-    assert lower(text, "gfx942").asm
-
-
 def test_gpu_ops_are_refused_on_a_cpu(parse):
     with pytest.raises(LoweringError, match=r"gpu.thread_id has no meaning on cpu"):
         emit_module(parse(REVERSE), get_target("cpu"))

@@ -75,31 +75,6 @@ func.func @k(%n: index) attributes {kg.kernel} {
         emit_module(parse(text), get_target("cpu"))
 
 
-@pytest.mark.parametrize("size", [4, 200])
-def test_constant_tables(build, size):
-    """Short tables are written as numbers, long ones as bytes; both read back exactly."""
-    values = np.random.default_rng(3).normal(size=size).astype(np.float32)
-    values[:3] = np.inf, -0.0, 1e-42
-    numbers = '"0x' + values.tobytes().hex().upper() + '"'
-    text = f"""
-"memref.global"() <{{sym_name = "table", sym_visibility = "private", type = memref<{size}xf32>,
-  initial_value = dense<{numbers}> : tensor<{size}xf32>, constant}}> : () -> ()
-func.func @k(%out: memref<?xf32>) attributes {{kg.kernel}} {{
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %n = arith.constant {size} : index
-  %t = memref.get_global @table : memref<{size}xf32>
-  scf.for %i = %c0 to %n step %c1 {{
-    %v = memref.load %t[%i] : memref<{size}xf32>
-    memref.store %v, %out[%i] : memref<?xf32>
-  }}
-  func.return
-}}"""
-    out = np.zeros(size, np.float32)
-    build(text)(out)
-    np.testing.assert_array_equal(out.view(np.uint32), values.view(np.uint32))
-
-
 @pytest.mark.parametrize(
     ("kind", "element", "dtype", "expected"),
     [
