@@ -23,6 +23,8 @@ from profiler.measure.rounds import ROUNDS, measured_by_rounds
 from profiler.records import FINISHED, MeasuredRun, MeasureRequest
 from profiler.store import open_store, queries
 
+pytestmark = pytest.mark.usefixtures("measured_in_forks")
+
 
 class Sides:
     """Sides that note when they time: (side, beginning, end)."""

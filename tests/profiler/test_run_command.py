@@ -8,6 +8,8 @@ from app.cli.main import main
 from profiler.measure.counters import HardwareCounters
 from profiler.store import open_store, queries
 
+pytestmark = pytest.mark.usefixtures("measured_in_forks")
+
 
 @pytest.fixture
 def kernelglass(capsys, tmp_path):

@@ -20,6 +20,8 @@ from profiler.tuning.kept import keep_row, tuned_for
 from profiler.tuning.records import Row, Subject
 from profiler.tuning.search import Tuning
 
+pytestmark = pytest.mark.usefixtures("measured_in_forks")
+
 KERNEL = """
 from kernels.language import *
 from kernels.parallel import split
