@@ -17,6 +17,21 @@ def _turns(tmp_path_factory):
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _sweeps():
+    """Cells of sweeps that are begun in this process are compiled by processes that one of them loaded all for."""
+    if sys.platform != "linux":
+        yield
+        return
+    from sweep_worker import LastingNursery
+
+    nursery = LastingNursery()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("app.cli.commands.sweep.sweep_nursery", lambda: nursery)
+        yield
+    nursery.close_at_last()
+
+
 @pytest.fixture(autouse=True)
 def _quickly_measured(measured_in_forks):
     """How long runs take is not what these tests are about."""

@@ -15,6 +15,7 @@ import psutil
 import pytest
 from command_line import ROOT, SCALE, assert_one_line, document
 
+from app.cli.head_start import sweep_nursery
 from app.sweep.engine import compile_task, run_cells
 from app.sweep.outcomes import DONE, outcomes
 from app.sweep.processes import local_processes
@@ -105,7 +106,8 @@ def test_a_mistake_in_the_file_is_one_line(kernelglass, spec, text, words):
     assert_one_line(kernelglass("sweep", spec(text), "--table"), 2, "small.toml", words)
 
 
-def test_a_mistake_is_one_line_also_where_processes_already_load_the_compiler(kernelglass, spec):
+def test_a_mistake_is_one_line_also_where_processes_already_load_the_compiler(kernelglass, spec, monkeypatch):
+    monkeypatch.setattr("app.cli.commands.sweep.sweep_nursery", sweep_nursery)  # and not one that has loaded it
     assert_one_line(kernelglass("sweep", spec("targets = [")), 2, "small.toml", "not TOML")
 
 
