@@ -170,7 +170,7 @@ def tokenizer(where):
 def test_what_a_model_says_is_no_order_to_a_terminal(tmp_path, folder):
     """On a pseudo-terminal; a pipe gets the text as it is."""
     pty = pytest.importorskip("pty")
-    model = checkpoint(tmp_path / "model")
+    model = checkpoint(tmp_path / "model", num_hidden_layers=1)
     tokenizer(model)
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "app", "generate", str(model), "--prompt", "hi", "-n", "3", "--no-db"]
@@ -193,7 +193,7 @@ def test_what_a_model_says_is_no_order_to_a_terminal(tmp_path, folder):
 
 
 def test_a_model_in_a_hostile_folder_is_told_of_plainly(kernelglass, folder, tmp_path):
-    model = checkpoint(folder / "model")
+    model = checkpoint(folder / "model", num_hidden_layers=1)
     status, out, err = kernelglass("generate", model, "--tokens", "1,2", "-n", "2", "--db", tmp_path / "g.db")
     assert status == 0 and plain(out) and plain(err), err
     status, out, err = kernelglass("runs", "--db", tmp_path / "g.db")

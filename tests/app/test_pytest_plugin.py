@@ -22,7 +22,10 @@ def test_timed(kernelglass):
 def run(folder, *arguments):
     named = () if entry_points(group="pytest11", name="kernelglass") else ("-p", "app.pytest_plugin")
     forks = ("-p", "measuring_in_forks") if sys.platform == "linux" else ()  # what times it has is not the subject
-    command = [sys.executable, "-m", "pytest", "-q", *named, *forks, "-p", "no:cacheprovider", *arguments]
+    less = [
+        word for name in ("cacheprovider", "pytest-qt", "xdist", "hypothesispytest") for word in ("-p", f"no:{name}")
+    ]
+    command = [sys.executable, "-m", "pytest", "-q", *named, *forks, *less, *arguments]
     done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True)
     return done.returncode, done.stdout + done.stderr
 
