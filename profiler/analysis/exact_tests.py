@@ -25,18 +25,23 @@ def permuted(first: np.ndarray, second: np.ndarray, seed: int = 0) -> np.ndarray
     values = np.concatenate([first, second])
     values = values - values.mean(axis=0)
     count, total = len(first), len(values)
-    chosen = _labellings(count, total, seed)
+    squares = values**2
     sides = []
-    for labels, size in ((chosen, count), (~chosen, total - count)):
-        weights = labels.astype(np.float64)
+    for weights, size in zip(_weights(count, total, seed), (count, total - count)):
         mean = weights @ values / size
-        variance = np.maximum(weights @ values**2 / size - mean**2, 0) * size / (size - 1)
+        variance = np.maximum(weights @ squares / size - mean**2, 0) * size / (size - 1)
         sides.append((mean, variance / size))
     (mean_a, error_a), (mean_b, error_b) = sides
     return np.abs(mean_b - mean_a) / np.sqrt(error_a + error_b + _TINY**2)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=4)  # they take megabytes
+def _weights(count: int, total: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """For each way to tell processes apart, a row of ones for the first side, and one for the other."""
+    chosen = _labellings(count, total, seed)
+    return chosen.astype(np.float64), (~chosen).astype(np.float64)
+
+
 def _labellings(count: int, total: int, seed: int) -> np.ndarray:
     """Ways to choose `count` of `total`, a row of booleans each, the first `count` of them first; drawn if too many."""
     first = np.arange(total) < count

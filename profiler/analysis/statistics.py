@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 
@@ -72,7 +73,8 @@ def split_blocks(values: np.ndarray, blocks: Sequence[int]) -> list[np.ndarray]:
     """The values block by block; all of them in one where the sizes do not say."""
     if not blocks or sum(blocks) != values.size:
         return [values]
-    return [part for part in np.split(values, np.cumsum(blocks)[:-1]) if part.size]
+    ends = [*accumulate(blocks)]
+    return [part for begin, end in zip([0, *ends], ends) if (part := values[begin:end]).size]
 
 
 def split_processes(values: np.ndarray, blocks: Sequence[int], processes: Sequence[int]) -> list[np.ndarray]:

@@ -108,7 +108,7 @@ class Times:
         """What each call lost, over all threads, as a share of its time."""
         if self.lost is None or len(self.lost) != len(self.values):
             return [np.zeros(len(part)) for part in self.parts]
-        spans = self._apart(self.values if self.spans is None else self.spans)
+        spans = self.parts if self.spans is None else self._apart(self.spans)
         return [lost / np.maximum(span, _SHORTEST) for lost, span in zip(self._apart(self.lost), spans)]
 
     def _apart(self, values: np.ndarray) -> list[np.ndarray]:
