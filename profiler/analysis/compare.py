@@ -123,12 +123,8 @@ def _differences(sides: Sequence[Side]) -> tuple[Difference, ...]:
     """Options, machine, versions, sizes: whatever is not equal everywhere."""
     tables = [_facts(side) for side in sides]
     names = dict.fromkeys(name for table in tables for name in table)
-    found = []
-    for name in names:
-        values = tuple(table.get(name, "none") for table in tables)
-        if len(set(values)) > 1:
-            found.append(Difference(name, values))
-    return tuple(found)
+    found = (Difference(name, tuple(table.get(name, "none") for table in tables)) for name in names)
+    return tuple(each for each in found if len(set(each.values)) > 1)
 
 
 def _facts(side: Side) -> dict[str, str]:

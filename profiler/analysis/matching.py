@@ -41,12 +41,10 @@ def groups(tables: Sequence[list[CompiledKernel]]) -> list[tuple[Group, str]]:
 def first_stage(store: Store, group: Group, indexes: Sequence[dict[tuple[str, str], int]]) -> str | None:
     """The first stage at which the kernel's IR differs between the first and the last side."""
     one, two = group[0][0], group[-1][0]
+    if one.source.replace(one.name, "kernel") != two.source.replace(two.name, "kernel"):
+        return "source"
     seen = False
-    for stage in ("source", *COMMON_STAGES):
-        if stage == "source":
-            if one.source.replace(one.name, "kernel") != two.source.replace(two.name, "kernel"):
-                return "source"
-            continue
+    for stage in COMMON_STAGES:
         first, second = indexes[0].get((one.name, stage)), indexes[-1].get((two.name, stage))
         if first is None or second is None:
             continue

@@ -57,11 +57,7 @@ class StagewiseCheck:
     @property
     def first(self) -> tuple[str, str] | None:
         """(stage, node) where results first leave tolerance."""
-        for stage in STAGES:
-            for check in self.nodes:
-                if check.first == stage:
-                    return stage, check.node
-        return None
+        return next(((stage, check.node) for stage in STAGES for check in self.nodes if check.first == stage), None)
 
     def document(self) -> dict[str, Any]:
         """Plain data, and lines a person reads."""
