@@ -4,8 +4,8 @@ What the emitter reads from a function:
 - `kg.kernel` (unit): an entry point. `kg.inline` (unit): expand at call sites. `kg.threads` (integer): block size.
   `kg.per_processor` (integer): blocks that a multiprocessor shall have registers for. `kg.cluster` (integer): blocks of
   a cluster.
-- per argument, in `arg_attrs`: `kg.noalias` (no other argument reaches this buffer), `kg.readonly` (nobody writes it
-  while the kernel runs), `kg.align` (integer, bytes the buffer is aligned to).
+- per argument, in `arg_attrs`: `kg.noalias` (no other argument reaches this buffer) and `kg.readonly` (nobody writes it
+  while the kernel runs).
 """
 # pyright: reportPrivateUsage=false
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, MemRefType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, MemRefType
 from xdsl.ir import Attribute, Operation
 
 from compiler.lowering.emitter import Emitter
@@ -140,9 +140,6 @@ def parameter_text(declaration: str, extra: DictionaryAttr | None, barrier: bool
         words.append("noalias")
     if readonly:
         words.append("readonly")
-    align = facts.get("kg.align")
-    if isinstance(align, IntegerAttr):
-        words.append(f"align {align.value.data}")
     kind, name = declaration.rsplit(" ", 1)
     return " ".join([kind, *words, name])
 

@@ -128,12 +128,12 @@ func.func @k(%out: memref<?xf32>, %n: index) attributes {kg.kernel} {
 
 def test_argument_attributes(parse):
     text = """
-func.func @k(%out: memref<?xf32> {kg.noalias, kg.align = 64 : i64}, %in: memref<?xf32> {kg.noalias, kg.readonly},
+func.func @k(%out: memref<?xf32> {kg.noalias}, %in: memref<?xf32> {kg.noalias, kg.readonly},
              %other: memref<?xf32>) attributes {kg.kernel} {
   func.return
 }"""
     emitted = emit_module(parse(text), get_target("cpu")).text
-    assert "define void @k(ptr noalias align 64 %out, ptr noalias readonly %in, ptr %other) #0 {" in emitted
+    assert "define void @k(ptr noalias %out, ptr noalias readonly %in, ptr %other) #0 {" in emitted
     assert '"target-cpu"=' in emitted
 
 
