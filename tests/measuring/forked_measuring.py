@@ -37,6 +37,8 @@ MODULES = (
     "compiler.targets.amdgpu", "llvmlite.binding", "platformdirs.unix", "psutil",
 )  # fmt: skip
 
+SAMPLED = 0.5  # seconds: a thousand samples tell where a test is to look
+
 # In the nursery
 
 LATER = ()
@@ -47,6 +49,7 @@ def prepare() -> None:
     """Load what they need, and look once for all of them at the machine, at our own files and at what is asked."""
     for name in MODULES:
         import_module(name)
+    import_module("profiler.measure.cpu.sampling").SECONDS = SAMPLED
     get_target("cpu")
     producer()
     producer_versions()

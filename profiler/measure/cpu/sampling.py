@@ -42,7 +42,7 @@ def sample_launches(
 
 def sample_model(
     model: Model, sets: Sequence[Sequence[np.ndarray]], threads: int | None, watch: Watch | None = None,
-    begun: int = 0, seconds: Mapping[str, Sequence[float]] | None = None, length: float = SECONDS,
+    begun: int = 0, seconds: Mapping[str, Sequence[float]] | None = None,
 ) -> Sampling:  # fmt: skip
     """Sample a model over some sets of arrays; where that is not to be had, `note` says why."""
     try:
@@ -55,7 +55,7 @@ def sample_model(
         return Sampling(note=f"there are no samples: with line tables, {error.message}")
     program = lined_program(model, kernels)
     bound = BoundProgram(program, sets, threads, watch, begun)
-    addresses, figures = _sampled_calls(bound, length)
+    addresses, figures = _sampled_calls(bound)
     ranges = loaded_ranges(program, kernels)
     where = ranges.find(addresses)
     owners = np.where(where >= 0, ranges.owners[where], -2)
@@ -65,7 +65,7 @@ def sample_model(
     )  # fmt: skip
 
 
-def _sampled_calls(bound: BoundProgram, length: float) -> tuple[np.ndarray, dict]:
+def _sampled_calls(bound: BoundProgram) -> tuple[np.ndarray, dict]:
     times = bound.measure(3)
     per_call = max(float(np.median(times[:, 1] - times[:, 0])) * 1e-9, 1e-7)
     count = max(int(_STRETCH / per_call), 1)
@@ -75,7 +75,7 @@ def _sampled_calls(bound: BoundProgram, length: float) -> tuple[np.ndarray, dict
     calls, turn, begun = 0, 0, perf_counter()
     clock = SamplingClock()  # now that every worker thread is there
     try:
-        while turn < _PLAIN_EVERY or perf_counter() - begun < length:
+        while turn < _PLAIN_EVERY or perf_counter() - begun < SECONDS:
             looking = turn % _PLAIN_EVERY != 1
             if looking:
                 clock.start()
