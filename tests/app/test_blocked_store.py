@@ -14,7 +14,7 @@ from tiny_checkpoints import checkpoint
 import profiler.measure.measuring as measuring
 from profiler.store import open_store, queries
 
-FEW = ("--repeat", "2", "--threads", "1")
+FEW = ("--repeat", "2", "--threads", "1", "--budget", "0.1")  # in turns, the budget says how long
 QUICK = (*FEW, "--processes", "1")
 
 
