@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from profiler.records import Ceiling, Machine
     from profiler.store import Store
 
+BUDGET = 1.0
+"""Seconds of a run of which no number of calls was asked for."""
 Stages = Callable[[], Sequence[StageRecord]]
 FindOut = Callable[[MeasureRequest], object]
 Times = Sequence[int] | np.ndarray
@@ -124,7 +126,7 @@ def measurement_of(
     """What the profiler is asked for: this source, compiled as the window compiled it."""
     return MeasureRequest(
         source=stored_name(name), device=request.device, threads=request.threads, dims=sizes, seed=request.seed,
-        repeat=request.repeats or None, budget=1.0, options=options,
+        repeat=request.repeats or None, budget=BUDGET, options=options,
         libraries=tuple(str(folder) for folder in source.library_paths), processes=request.processes,
         sample=request.sample,
     )  # fmt: skip
