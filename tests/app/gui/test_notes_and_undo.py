@@ -31,7 +31,7 @@ def kept(path):
 @pytest.fixture
 def window(qtbot, runs_at, tmp_path, monkeypatch):
     """A window on a database with three runs of a sample."""
-    database = runs_at(tmp_path / "traces.db", 3, "sample:softmax", "--repeat", "3")
+    database = runs_at(tmp_path / "traces.db", 3, "sample:softmax", "--repeat", "3", "--dim", "M=16")
     monkeypatch.setenv("KERNELGLASS_DB", str(database))
     window = MainWindow(Settings(tmp_path / "kept"))
     window.resize(1280, 720)
