@@ -10,7 +10,7 @@ from command_line import ROOT, SCALE
 COMMANDS = {
     "run": ("run", "scale.py", "--repeat", "2", "--processes", "1"),
     "flows": ("flows", "scale.py", "--repeat", "1", "--debug", "none", "--no-start-up"),
-    "workers": ("compile", "sample:many-kernels", "--no-cache", "--jobs", "2", "-O", "3"),
+    "workers": ("compile", "sample:many-kernels:24", "--no-cache", "--jobs", "2", "-O", "3"),
 }
 
 
