@@ -20,7 +20,6 @@ from app.views.runs.bisect_strip import BisectStrip
 
 _VERDICT = {"faster": "\u25bc faster", "slower": "\u25b2 slower", "no measurable difference": "no difference",
             "cannot tell": "? cannot tell"}  # fmt: skip
-_COMPARED = "Of what a process needs for a call when nothing else runs; the medians beside it count every call"
 _NARROW = 1100  # pixels below which the facts and the verdicts do not fit beside each other
 _STAGES = [stage for stage in STAGES if stage != "sass"]
 
@@ -177,17 +176,22 @@ class CompareView(Fitting, QWidget):
                 lambda r: v.ratio if (v := of(r)) else None,
                 lambda v: "" if v is None else f"{v:.2f}\u00d7",
                 right=True,
-                tip=lambda _: _COMPARED,
+                tip=lambda _: self._compared(),
                 width=82 + wider,
             ),
             Column(
                 f"{prefix}95% interval",
                 lambda r: v.interval if (v := of(r)) else "",
                 right=True,
-                tip=lambda _: _COMPARED,
+                tip=lambda _: self._compared(),
                 width=108 + wider + roomier,
             ),
         ]
+
+    def _compared(self) -> str:
+        """What a ratio is the ratio of."""
+        method = self.comparison.method if self.comparison is not None else ""
+        return f"Of what the verdict compares, and not of the medians beside it, which count every call: {method}"
 
     def _chosen(self, row: KernelVerdict) -> None:
         if row.nodes:

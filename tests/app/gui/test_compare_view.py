@@ -124,6 +124,10 @@ def test_three_runs_have_a_verdict_each(qtbot, compiled):
     assert len(comparison.sides) == 3
     whole = comparison.rows[0]
     assert [verdict is not None for verdict in whole.verdicts] == [False, True, True]
+    view = compiled.comparison.view
+    ratios = [column for column in view.view.model.columns if column.title.endswith("Ratio")]
+    assert len(ratios) == 2
+    assert all(comparison.method in column.tip(whole) for column in ratios), "a ratio is of what verdicts compare"
     titles = [column.title for column in compiled.comparison.view.view.model.columns]
     assert sum("Verdict" in title for title in titles) == 2
 

@@ -30,6 +30,8 @@ def sampled(qtbot, compiled):
         qtbot.waitUntil(
             lambda: compiled.state.run is not None and compiled.state.run.sampling is not None, timeout=120_000
         )
+    view = compiled.hottest.view  # which hears of a run a turn after it came
+    qtbot.waitUntil(lambda: not compiled.turns.busy and bool(view.view.model.rowCount()) and bool(view.flame.cells))
     return compiled
 
 
