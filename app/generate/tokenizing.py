@@ -38,6 +38,18 @@ class Tokenizer:
             raise ParseError(f"the tokenizer cannot cut the prompt: {reason}; give --tokens 1,2,3") from None
         return found if self._begin is None or found[:1] == [self._begin] else [self._begin, *found]
 
+    def encode_batch(self, texts: Sequence[str], longest: int) -> tuple[np.ndarray, np.ndarray]:
+        """Tokens of several texts, cut at `longest` and filled up to the longest of them, and which of them count."""
+        self._held.no_padding()
+        self._held.enable_truncation(longest)
+        found = [encoding.ids for encoding in self._held.encode_batch(list(texts))]
+        tokens = np.zeros((len(found), max(map(len, found), default=0)), np.int64)
+        counts = np.zeros(tokens.shape, bool)
+        for row, ids in enumerate(found):
+            tokens[row, : len(ids)] = ids
+            counts[row, : len(ids)] = True
+        return tokens, counts
+
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of tokens."""
         return self._held.decode(list(tokens), skip_special_tokens=True)
