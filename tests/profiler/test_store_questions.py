@@ -50,11 +50,8 @@ def questions(store, runs):
         "list by device": lambda: queries.list_runs(store, Filter(device="cuda:0")),
         "list by a device that is not there": lambda: queries.list_runs(store, Filter(device="cuda:7")),
         "list by date": lambda: queries.list_runs(store, Filter(since="2020")),
-        "list by all": lambda: queries.list_runs(
-            store, Filter("s3", "finished", "t3", "cpu", since="2020", ids=(1, 2, 3))
-        ),
+        "list by all": lambda: queries.list_runs(store, Filter("s3", "finished", "t3", "cpu", since="2020")),
         "baselines": lambda: queries.list_runs(store, Filter(pinned=True)),
-        "last page": lambda: queries.list_runs(store, Filter(offset=runs - 100)),
         "find the baseline": lambda: queries.find_run(store, "baseline"),
         "find a baseline": lambda: queries.find_run(store, f"baseline:s{(runs // 2 - 1) % 20}"),
         "find a tag": lambda: queries.find_run(store, "t5"),
@@ -112,7 +109,7 @@ def test_only_lists_without_a_filter_walk_the_table(store):
     fill(store, 400, 40)
     for name, ask in questions(store, 400).items():
         walked = [sql for sql, plan in plans(store, ask) if "SCAN runs" in plan]
-        assert not walked or name in ("list", "last page", "list by date"), (name, walked)
+        assert not walked or name in ("list", "list by date"), (name, walked)
 
 
 def test_deleting_touches_only_what_the_run_had(store):

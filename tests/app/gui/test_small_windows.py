@@ -382,7 +382,7 @@ def test_a_bisection_and_a_message_lie_over_nothing_of_the_comparison(qtbot, sma
     facts, sides = (Fact("optimisation", ("-O2", "-O3")),), (Side("run 1", 0, 0.0), Side("run 2", 0, 0.0))
     small.state.set_comparison(ComparisonView("run 1 against run 2", facts, (), sides, (), "bootstrap", (), True))
     small.docks.show("compare")
-    view.bisection.end("one of 7 makes the results wrong", "", texts=False)
+    view.bisection.say("one of 7 makes the results wrong", going=False)
     try:
         for message in (False, True):
             if message:

@@ -364,10 +364,10 @@ def test_functions_that_call_each_other_end():
             "own", "F40", ["a"], ["c"], [helper.make_node("Relu", ["a"], ["c"])], [helper.make_opsetid("", 17)]
         )
     )
-    begun = time.perf_counter()
+    begun = time.process_time()  # a machine that does something else is no hang
     made = model([node("F0", ["x"], ["y"], domain="own")], [tensor("x", [2])], [tensor("y", [2])], functions=doubling)
     assert "without end" in message(made)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def chain(count):
