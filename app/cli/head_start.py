@@ -34,7 +34,8 @@ def begin(arguments: Sequence[str]) -> None:
 
 def load_sooner(arguments: Sequence[str]) -> None:
     """Load what a command of these words will want in less time; nothing else is different for it."""
-    if _LOAD_LITTLE.intersection(arguments[:1]) or {"-h", "--help"}.intersection(arguments):
+    sends = arguments[:1] == ["sweep"] and any(word.partition("=")[0] == "--scheduler" for word in arguments)
+    if (_LOAD_LITTLE.intersection(arguments[:1]) and not sends) or {"-h", "--help"}.intersection(arguments):
         return
     from compiler.collector_pauses import rare_collection
 

@@ -17,6 +17,7 @@ from typing import Any
 from app.cluster.fingerprint import KNOWN, Fingerprint, release, this_worker
 from app.cluster.preload import ANNOUNCED, LED
 from app.cluster.termination import terminated_in_order
+from compiler.collector_pauses import rare_collection
 from compiler.errors import CompilerError, UnavailableError
 from compiler.processes.frames import Unreadable, opened, parcel
 
@@ -146,10 +147,11 @@ def check_address(address: str) -> None:
 def _dask() -> tuple[Any, Any]:
     """Dask's configuration and its distributed part, kept quiet: what goes wrong is told in our words."""
     try:
-        import dask.config as settings
+        with rare_collection():
+            import dask.config as settings
 
-        settings.set(_QUIET)
-        import distributed
+            settings.set(_QUIET)
+            import distributed
     except ImportError:
         raise UnavailableError("Dask is not installed (pip install 'kernelglass[cluster]')") from None
     return settings, distributed

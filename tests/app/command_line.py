@@ -32,7 +32,7 @@ def assert_one_line(result, status, *words):
 def document(result):
     """The one JSON document on stdout of a command that went well and said nothing else."""
     status, out, err = result
-    assert (status, err) == (0, "")
+    assert (status, err) == (0, ""), (status, err)
     return json.loads(out)
 
 

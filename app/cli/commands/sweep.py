@@ -65,7 +65,12 @@ def command(
 def _workers(jobs: int | None, scheduler: str | None) -> AbstractContextManager[Workers]:
     """Who compiles cells: processes here, or a cluster's workers."""
     if scheduler is not None:
-        from app.sweep.spread import cluster_workers
+        from compiler.collector_pauses import rare_collection
+        from compiler.processes.numpy_alone import load_numpy_alone
+
+        with rare_collection():
+            load_numpy_alone()  # for graphs that are sent
+            from app.sweep.spread import cluster_workers
 
         return cluster_workers(scheduler, jobs)
     nursery = sweep_nursery()
