@@ -41,6 +41,7 @@ def gpu_attend(out, q, k, v, mask, *, is_causal, scale, enable_gqa):
     sharers = threads // columns
     column, first = thread % columns, thread // columns
     each = ceildiv(max(result_size, 1), columns)
+    filled = is_static(result_size) and result_size == each * columns  # by columns that are all there
     sums = [dt(0) for _ in range(each)]
     best = dt(-dt.inf)
     total = dt(0)
@@ -68,7 +69,7 @@ def gpu_attend(out, q, k, v, mask, *, is_causal, scale, enable_gqa):
                 there, at = t + u * sharers < used, min(t + u * sharers, used - 1)
                 for c in unroll(each):
                     x = column + c * columns
-                    if x < result_size:
+                    if filled or x < result_size:
                         added = muladd(weights[at], value_rows[j0 + at, x].cast(dt), sums[c])
                         sums[c] = select(there, added, sums[c])
         best = top
@@ -85,7 +86,7 @@ def gpu_attend(out, q, k, v, mask, *, is_causal, scale, enable_gqa):
             x = column + c * columns
             for s in unroll(1, sharers):
                 sums[c] = sums[c] + parts[(s * columns + column) * each + c]
-            if x < result_size:
+            if filled or x < result_size:
                 out[position(lead + (i, x))] = (sums[c] / whole).cast(out.dtype)
 
 
@@ -111,9 +112,10 @@ def score_keys(scores, query, key_rows, j0, used, *, threads, size):
         rows = [min(t + u * warps, used - 1) for u in range(TOGETHER)]
         sums = [dt(0) for _ in range(TOGETHER)]
         for x in range(lane, size, target.warp):
+            element = query[x]
             for u in unroll(TOGETHER):
-                sums[u] = muladd(query[x], key_rows[j0 + rows[u], x].cast(dt), sums[u])
-        for u in unroll(TOGETHER):
-            score = combine_warp(sums[u], lambda x, y: x + y, target.warp // 2)
-            if lane == 0:
-                scores[rows[u]] = score
+                sums[u] = muladd(element, key_rows[j0 + rows[u], x].cast(dt), sums[u])
+        sums = [combine_warp(s, lambda x, y: x + y, target.warp // 2) for s in sums]
+        if lane == 0:
+            for u in unroll(TOGETHER):
+                scores[rows[u]] = sums[u]

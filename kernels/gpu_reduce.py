@@ -47,24 +47,29 @@ def memory_fence():
 def combine_strided(first, last, step, start, load, combine, *, width, ahead, parts=1, part=0):
     """load(i) of first, first + step, ... below last, combined lane by lane; `ahead` are loaded before they are used.
 
-    Of `parts` that share the work this is the one called `part`: rounds of `ahead` go around among them, so that all
-    together read memory in order.
+    `first` is below `step`, so that all threads have as many whole rounds of `ahead`. Of `parts` that share the work
+    this is the one called `part`: rounds go around among them, so that all together read memory in order.
     """
     lanes = [splat(start, width) for _ in range(2)]
     stretch = step * ahead
-    whole = max(last - first, index(0)) // stretch
+    whole = last // stretch
     for round in range(part, whole, parts):
         base = first + round * stretch
         loaded = [load(base + u * step) for u in range(ahead)]
         for u in unroll(ahead):
             lanes[u % 2] = combine(lanes[u % 2], loaded[u])
-    if parts == 1:
-        for i in range(first + whole * stretch, last, step):
-            lanes[0] = combine(lanes[0], load(i))
-    elif whole % parts == part:
+    if is_static(last) and last % stretch == 0:
+        return combine(lanes[0], lanes[1])
+    if parts == 1 or whole % parts == part:
         for i in range(first + whole * stretch, last, step):
             lanes[0] = combine(lanes[0], load(i))
     return combine(lanes[0], lanes[1])
+
+
+@inline
+def length_of(size):
+    """A size to count with: the number where it is known, else a position."""
+    return size if is_static(size) else index(size)
 
 
 @inline
@@ -96,7 +101,7 @@ def reduce_to_rows(x, axes, start, combine, store):
     reduced = [x.shape[k] for k in axes]
     width = gpu_width(reduced[-1], max(16 // x.dtype.bytes, 1))
     pieces = reduced[:-1] + [reduced[-1] // width]
-    count = product(pieces)
+    count = length_of(product(pieces))
     rows = product(kept)
 
     def loader(lead):
@@ -128,9 +133,7 @@ def reduce_to_rows(x, axes, start, combine, store):
     elif parts == 1:
         launch(blocks=rows, threads=threads)
         lead = delinearise(block_index(), kept)
-        v = combine_strided(
-            thread_index(), index(count), threads, start, loader(lead), combine, width=width, ahead=AHEAD
-        )
+        v = combine_strided(thread_index(), count, threads, start, loader(lead), combine, width=width, ahead=AHEAD)
         v = combine_block(fold(v, combine), combine, threads=threads)
         if thread_index() == 0:
             store(position(lead), v)
@@ -142,7 +145,7 @@ def reduce_to_rows(x, axes, start, combine, store):
         part = block_index() - row * parts
         lead = delinearise(row, kept)
         v = combine_strided(
-            thread_index(), index(count), THREADS, start, loader(lead), combine,
+            thread_index(), count, THREADS, start, loader(lead), combine,
             width=width, ahead=AHEAD, parts=parts, part=part,
         )  # fmt: skip
         v = combine_block(fold(v, combine), combine, threads=THREADS)
@@ -167,10 +170,11 @@ def reduce_to_columns(x, axes, start, combine, store, *, widest):
     reduced = [x.shape[k] for k in axes]
     n = kept[-1]
     width = gpu_width(n, widest)
-    count = product(reduced)
+    count = length_of(product(reduced))
     side = 32
     if is_static(n):
         side = fitting_power(n // width, 1, 32)
+    filled = is_static(n) and n % (side * width) == 0  # with columns that are all there
     groups = THREADS // side
     strips = ceildiv(n // width, side)
     outer = product(kept[:-1])
@@ -183,7 +187,7 @@ def reduce_to_columns(x, axes, start, combine, store, *, widest):
     lead = delinearise(row, kept[:-1])
     column, group = thread_index() % side, thread_index() // side
     j = (strip * side + column) * width
-    last = select(j < n, index(count), index(0))
+    last = count if filled else select(j < n, index(count), index(0))
 
     def load(r):
         where = interleave(axes, delinearise(r, reduced), lead + (j,))
@@ -210,7 +214,7 @@ def reduce_to_columns(x, axes, start, combine, store, *, widest):
             partial.store(v, (row * parts + part) * n + j)
         if arrives_last(counters, row * strips + strip, parts):
             v = combine_strided(
-                group, select(j < n, index(parts), index(0)), groups, start,
+                group, parts if filled else select(j < n, index(parts), index(0)), groups, start,
                 lambda p: partial.load((row * parts + p) * n + j, width=width), combine, width=width, ahead=2,
             )  # fmt: skip
             v = over_groups(v)

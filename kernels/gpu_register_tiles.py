@@ -119,7 +119,7 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
     row_step, column_step = HIGH * LANES, wide * LANES
     fours_down, fours_across = down // row_step, across // column_step
     acc = [zeros(dt, LANES) for _ in range(fours_down * LANES * fours_across)]
-    steps = ceildiv(index(depth), deep)
+    steps = ceildiv(depth if is_static(depth) else index(depth), deep)
 
     def add_products(acc, stage, k):
         a = [lefts.load(stage, k, row + h * row_step, width=LANES) for h in range(fours_down)]
@@ -239,10 +239,9 @@ def register_conv2d(out, x, w, stride, padding, dilation, groups):
     def load_pixels(item, pixel, tap, width):
         c, p, q = tap_place(tap)
         i, j = pixel // breadth * stride[0] + p, pixel % breadth * stride[1] + q
-        inside = (i >= 0) & (i < x.shape[2]) & (j >= 0) & (j < x.shape[3])
         row, column = min(max(i, 0), index(x.shape[2]) - 1), min(max(j, 0), index(x.shape[3]) - 1)
         v = x[item // groups, item % groups * taps[0] + c, row, column].cast(dt)
-        return select(inside, v, dt(0))
+        return select((i == row) & (j == column), v, dt(0))  # outside there is padding
 
     def store(item, o, pixel, width, v):
         channel = item % groups * channels + o

@@ -72,7 +72,7 @@ def tensor_core_matmul(out, a, b):
     # x @ w.T: the right operand's columns are contiguous, so its tile is kept as rows of k.
     turned = columns.is_contiguous(0) and not columns.is_contiguous(1)
     i1, j1 = warp // 2 * (WARP_ROWS * 16), warp % 2 * (WARP_COLUMNS * 8)
-    steps = ceildiv(index(depth), DEEP)
+    steps = ceildiv(depth if is_static(depth) else index(depth), DEEP)
 
     def fill(step):
         stage = step % stages
@@ -92,7 +92,7 @@ def tensor_core_matmul(out, a, b):
 
     acc = [f32(0) for _ in range(WARP_ROWS * WARP_COLUMNS * 4)]
     for step in unroll(stages - 1):
-        if index(step) < steps:
+        if step < steps:
             fill(index(step))
         end_group()
     for step in range(steps):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from compiler.errors import CompilerError, LoweringError
 from compiler.targets import get_target
+from compiler.targets.emission import SHORT_LOOPS
 from compiler.targets.target import Target
 
 if TYPE_CHECKING:
@@ -125,9 +126,9 @@ def optimise(
 
     Kernels come vectorised, hoisted and cleaned up, so the `kernel` pipeline is the few passes that still find
     something to do: level 1 tidies up, 2 and 3 also unroll short loops where there are any (`unroll`; the text tells if
-    it is not given) and differ in the back end's effort. The `llvm` pipeline is LLVM's own for the level, with its
-    vectorisers off: several times as long for code that is hardly ever faster. Level 0, and targets that need it,
-    always take that one. Of the `kernel` pipeline, passes named in `without` are left out.
+    it is not given) and differ in the back end's effort, where more of it finds more. The `llvm` pipeline is LLVM's own
+    for the level, with its vectorisers off: several times as long for code that is hardly ever faster. Level 0, and
+    targets that need it, always take that one. Of the `kernel` pipeline, passes named in `without` are left out.
     """
     if opt_level not in (0, 1, 2, 3):
         raise CompilerError(f"optimisation level {opt_level!r} is not one of 0 1 2 3")
@@ -136,7 +137,7 @@ def optimise(
     parsed = perf_counter()
     module = parse(source) if isinstance(source, str) else source
     if unroll is None:
-        unroll = not isinstance(source, str) or has_short_loops([source], target)
+        unroll = not isinstance(source, str) or has_short_loops([source])
     begun = perf_counter()
     report = run_passes(
         module, target, opt_level, timed=record_passes, pipeline=pipeline, without=without, unroll=unroll
@@ -146,10 +147,9 @@ def optimise(
     return Optimised(module, target, opt_level, times, seconds)
 
 
-def has_short_loops(texts: Iterable[str], target: Target) -> bool:
+def has_short_loops(texts: Iterable[str]) -> bool:
     """Whether LLVM's unroller has anything to do in one of these modules, as far as their texts say."""
-    said = target.emission.short_loops
-    return not said or any(said in text for text in texts)
+    return any(SHORT_LOOPS in text for text in texts)
 
 
 def run_passes(

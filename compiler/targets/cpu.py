@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -33,7 +32,6 @@ _NAMED = {
 }
 _DESCRIBED = "cpu:"
 _EMISSION = Emission(intrinsics=(("aarch64", "aarch64"), ("x86", "x86_64")))
-_EMISSION_ARM = replace(_EMISSION, short_loops='"kg-short-loops"')  # elsewhere nobody has timed what it leaves rolled
 # What a processor's name lets LLVM use beyond the features that are spelled out.
 _IMPLIED = {"x86-64-v2": {"sse4.2", "popcnt"}, "x86-64-v3": {"bmi2"}, "x86-64-v4": {"bmi2"}, "neoverse-v1": {"sve"}}
 
@@ -123,7 +121,7 @@ def _make(name: str, arch: str, triple: str, cpu: str, features: str) -> Target:
         warp_size=1,
         spaces=AddressSpaces(),
         limits=Limits(),
-        emission=_EMISSION_ARM if arch == "aarch64" else _EMISSION,
+        emission=_EMISSION,
         native_f16="f16c" in on if x86 else arch == "aarch64",
         native_f16_fma=not x86 or "avx512fp16" in on,
         # Not on x86: vcvtneps2bf16 flushes subnormals, which would differ from every other target.

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SHORT_LOOPS = '"kg-short-loops"'
+"""The attribute of functions with loops that LLVM's unroller shall look at."""
+
 
 @dataclass(frozen=True)
 class Code:
@@ -54,10 +57,10 @@ class Emission:
     """(namespace, architecture) of the intrinsics that only its architectures have."""
     least_level: int = 0
     """The lowest optimisation level that LLVM's back end works at."""
+    most_level: int = 3
+    """The highest at which it finds more than below."""
     short_pipeline: bool = True
     """The few passes that kernels need are enough; otherwise LLVM's own pipeline runs."""
-    short_loops: str = ""
-    """The attribute of functions with loops that LLVM's unroller shall look at; "" where it looks at all of them."""
     rewritten: tuple[tuple[str, str], ...] = ()
     """What the device's own assembler gets wrong: regular expressions for lines of the text that LLVM emits, and what
     stands there instead."""

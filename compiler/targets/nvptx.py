@@ -60,6 +60,9 @@ _EMISSION = Emission(
     # Anything more than directives marks the PTX as a debug build, which ptxas then does not optimise.
     debug="DebugDirectivesOnly",
     intrinsics=(("nvvm", "nvptx64"),),
+    # Level 3 looks in more places for values that are there already, of which kernels have none left: it takes up to a
+    # tenth longer, and the text is the same or longer.
+    most_level=2,
     rewritten=(_HALVES,),
     in_process=False,
     entries=PTX_ENTRIES,

@@ -87,7 +87,8 @@ class Target:
 
     def machine(self, opt_level: int = 2) -> TargetMachine:
         """LLVM's machine for this target: made on first use, then shared by the whole process."""
-        return target_machine(self.triple, self.cpu, self.features, max(opt_level, self.emission.least_level))
+        level = min(max(opt_level, self.emission.least_level), self.emission.most_level)
+        return target_machine(self.triple, self.cpu, self.features, level)
 
 
 @dataclass(frozen=True)

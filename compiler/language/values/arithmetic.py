@@ -187,6 +187,9 @@ def binary(b: Builder, sign: str, left: Any, right: Any) -> Any:
 
 def divide_sizes(b: Builder, left: Simd, right: Any) -> Simd:
     """`left // right` of sizes, which are never below zero: the division need not look at signs."""
+    known, by = _known_index(b, left), _known_index(b, right)
+    if type(known) is int and type(by) is int and by > 0:
+        return as_index(b, known // by)
     one, two = unify(b, left, right, "//")
     ssa = b.pure(arith.DivUIOp, (one.ssa, two.ssa), one.ssa.type, speculate=_nonzero(b, two))
     b.nonnegative[id(ssa)] = ssa

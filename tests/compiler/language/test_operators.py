@@ -251,6 +251,11 @@ def test_positions_of_known_sign_divide_without_looking_at_it():
     )
 
 
+def test_a_number_of_parts_that_is_known_is_a_number():
+    text = ir("o[ceildiv(index(42), 16)] = 1.0\no[ceildiv(index(42), index(16)) + 1] = 2.0")
+    assert "arith.divui" not in text and "arith.constant 3 : index" in text and "arith.constant 4 : index" in text
+
+
 def test_a_position_cut_to_fewer_bits_is_no_longer_known_to_be_positive():
     got = run("for i in range(200, 203):\n    out[i - 200] = (i.cast(i8).cast(index) // 3).cast(i64)", ("i64", (3,)))
     np.testing.assert_array_equal(got, np.arange(200, 203).astype(np.int8) // 3)
