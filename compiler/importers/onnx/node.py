@@ -99,7 +99,9 @@ class Node:
         return self.x(at) if self.has(at) else None
 
     def values(self) -> list[Value]:
-        """All inputs."""
+        """All inputs, of which there is one at least."""
+        if not self.inputs:
+            raise GraphError("it has no inputs")
         return [self.x(at) for at in range(len(self.inputs))]
 
     def known(self, at: int) -> np.ndarray:

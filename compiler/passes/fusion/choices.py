@@ -12,6 +12,9 @@ from compiler.passes.fusion.groups import Group
 from compiler.passes.fusion.records import Again, Edge
 from compiler.targets import emission_of
 
+CUT = "forced cut"
+"""Why an edge is not fused where the user cut it."""
+
 
 @dataclass
 class Choices:
@@ -79,6 +82,6 @@ class Choices:
     def explain(self, node: Node, reason: str) -> None:
         """Say why a node is not computed with its users, unless that was said before."""
         if self.is_cut(node):
-            reason = "forced cut"
+            reason = CUT
         for user in node.result.users:
             self.reasons.setdefault((node.name, user.name), reason)

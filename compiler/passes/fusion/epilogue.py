@@ -7,7 +7,7 @@ that can be undone, and nothing else it needs depends on that kernel.
 from __future__ import annotations
 
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
-from compiler.passes.fusion.choices import Choices
+from compiler.passes.fusion.choices import CUT, Choices
 from compiler.passes.fusion.facts.work import why_not_another, why_not_beside, why_not_in_rows, why_not_singly
 from compiler.passes.fusion.groups import LARGEST, Group, Groups, comes_singly, is_dear, keeps_rows
 from compiler.passes.fusion.paths import Path
@@ -91,7 +91,7 @@ def _join(node: Node, groups: Groups, choices: Choices) -> None:
         if hand is not None:
             base, group, path = hand
             if choices.cuts(operand, base, node):
-                _note(choices, operand, node, "forced cut")
+                _note(choices, operand, node, CUT)
             elif not is_storable(path):
                 _note(choices, operand, node, "its result could not be stored in order")
             elif elements := stores_across(path, on_card=choices.on_card):
@@ -119,7 +119,7 @@ def _refusal(node: Node, group: Group, path: Path, groups: Groups, choices: Choi
         hand = groups.at_hand(operand)
         if hand is not None and hand[1] is group and hand[2] == path:
             if choices.cuts(operand, hand[0], node):
-                return "forced cut"
+                return CUT
             continue
         if operand.node is not None and literal_of(operand) is None and groups.needs(operand, group.first) & group.mask:
             return "would create a cycle"

@@ -8,7 +8,7 @@ from compiler.dialects.mo import RECOGNISED
 from compiler.graph.dims import Dim
 from compiler.graph.types import TensorType
 from compiler.passes.fusion.analysis import Analysis, Node, Value, literal_of
-from compiler.passes.fusion.choices import Choices
+from compiler.passes.fusion.choices import CUT, Choices
 from compiler.passes.fusion.groups import Group, Groups
 from compiler.passes.fusion.records import FusionDecision
 from compiler.passes.fusion.row_space import ROW_ROLE
@@ -46,7 +46,7 @@ def write_ledger(
                     said = f"{said}, where a broadcast has about {work} operations done again"
                 ledger.append(FusionDecision(*edge, True, FORCED_CUT if edge in unmet_cut else rule, said, saved))
             elif computed_in.get(consumer) and computed_in.get(producer):
-                known = "forced cut" if edge in options.force_cut else reasons.get(edge)
+                known = CUT if edge in options.force_cut else reasons.get(edge)
                 reason = known if options.fuse else "fusion is off"
                 reason = reason or _why_not(producer, consumer, value, groups.owner.get(producer))
                 rule = FORCED_FUSE if edge in unmet_fuse else _attempted(producer, consumer)

@@ -295,6 +295,7 @@ def test_a_model_that_is_a_link_does_not_open_the_folder_it_lies_in_to_other_lay
             "between 0",
         ),
         (lambda: model([node("Relu", ["x"], ["y"])], [tensor("x", None)], [tensor("y", None)]), "has no shape"),
+        (lambda: model([node("Sum", [], ["y"])], [tensor("x", [2])], [tensor("y", [2])]), "has no inputs"),
         (
             lambda: model(
                 [node("Add", ["x", "w"], ["y"])], [tensor("x", [2])], [tensor("y", [2])], {"w": np.ones(3, np.float32)}

@@ -9,7 +9,7 @@ ends the phase of its operand, and what depends on its result belongs to the nex
 from __future__ import annotations
 
 from compiler.passes.fusion.analysis import Node, Value, count, literal_of
-from compiler.passes.fusion.choices import Choices
+from compiler.passes.fusion.choices import CUT, Choices
 from compiler.passes.fusion.groups import LARGEST, Group, Groups
 from compiler.passes.fusion.paths import IDENTITY, is_linear
 from compiler.passes.fusion.row_space import ROW_ROLE, Rows, begins_rows
@@ -92,7 +92,7 @@ class RowJoiner:
                 continue
             if one is not None and one[0] is group:
                 if self.choices.cuts(operand, one[3], node):
-                    self._note(operand, node, "forced cut")
+                    self._note(operand, node, CUT)
                     return False
                 levels.add("row" if one[1] == "row" else "full")
                 phase = max(phase, one[2] + (one[1] == "spread"))
@@ -172,7 +172,7 @@ class RowJoiner:
         if rows is None or operand.shape != rows.shape or tuple(node.attrs["axes"]) != rows.axes:
             return False
         if base is not None and self.choices.cuts(operand, base, node):
-            self._note(operand, node, "forced cut")
+            self._note(operand, node, CUT)
             return False
         if base is None and self.groups.needs(operand) & group.mask:
             return False
