@@ -1,8 +1,9 @@
 """What a command does before the rest of it is loaded, as loading is most of what short ones do.
 
-A sweep begins a process that loads the compiler, which takes longer than all that a sweep does before its first cell.
-It is a fork of the program, of which the command line is not a part yet. Other commands load it themselves, as such a
-process does: methods of records are there once they are called (`compiler/processes/record_methods.py`), and formats of
+A sweep begins a process that loads the compiler, which takes longer than all that a sweep does before its first cell;
+or, where a cluster compiles, one that loads what reads sources, while the command loads Dask. Either is a fork of the
+program, of which the command line is not a part yet. Other commands load the compiler themselves, as such a process
+does: methods of records are there once they are called (`compiler/processes/record_methods.py`), and formats of
 operations once one is printed.
 """
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
     from compiler.processes.nursery import Nursery
 
-_COMPILES_NOTHING = {"-h", "--help", "--table", "--scheduler"}
-"""Options with which no process here compiles anything."""
+_DOES_NOTHING = {"-h", "--help", "--table"}
+"""Options with which no cell is done."""
 _LOAD_LITTLE = {"samples", "completion", "cache", "cluster", "sweep", "export", "--version", "-h", "--help"}
 """Words of commands that make few records themselves."""
 _begun: list[Nursery] = []
@@ -28,14 +29,14 @@ _begun: list[Nursery] = []
 def begin(arguments: Sequence[str]) -> None:
     """Begin what a command of these words will want."""
     words = {word.partition("=")[0] for word in arguments}
-    if arguments[:1] == ["sweep"] and not words & _COMPILES_NOTHING:
-        _begun.append(_loading())
+    if arguments[:1] == ["sweep"] and not words & _DOES_NOTHING:
+        _begun.append(_loading("--scheduler" in words))
 
 
 def load_sooner(arguments: Sequence[str]) -> None:
     """Load what a command of these words will want in less time; nothing else is different for it."""
-    sends = arguments[:1] == ["sweep"] and any(word.partition("=")[0] == "--scheduler" for word in arguments)
-    if (_LOAD_LITTLE.intersection(arguments[:1]) and not sends) or {"-h", "--help"}.intersection(arguments):
+    spreads = arguments[:1] == ["sweep"] and any(word.partition("=")[0] == "--scheduler" for word in arguments)
+    if (_LOAD_LITTLE.intersection(arguments[:1]) and not spreads) or {"-h", "--help"}.intersection(arguments):
         return
     from compiler.collector_pauses import rare_collection
 
@@ -54,17 +55,18 @@ def loaded() -> None:
         methods.keep_called()
 
 
-def sweep_nursery() -> Nursery:
-    """A process that loads the compiler for a sweep: the one that was begun, or one that begins now."""
-    return _begun.pop() if _begun else _loading()
+def sweep_nursery(spread: bool = False) -> Nursery:
+    """A process that loads what a sweep needs here, `spread` over a cluster or not: the one that was begun, or one that
+    begins now."""
+    return _begun.pop() if _begun else _loading(spread)
 
 
-def _loading() -> Nursery:
+def _loading(spread: bool) -> Nursery:
     from compiler.collector_pauses import rare_collection
 
     with rare_collection():
         from compiler.processes.nursery import Nursery
 
-    nursery = Nursery("app.sweep.child", keep_methods=True)
+    nursery = Nursery("app.sweep.packing" if spread else "app.sweep.child", keep_methods=True)
     nursery.start(fork=is_program())
     return nursery

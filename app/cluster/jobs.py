@@ -31,7 +31,7 @@ class Answer:
 
 
 def answers(cluster: Cluster, work: Work, parcels: Sequence[bytes], workers: Sequence[Worker]) -> Iterator[Answer]:
-    """The answer to each parcel as it comes; those first in line begin first.
+    """The answer to each parcel as it comes; those first in line begin first, all of them now.
 
     A task is known by its content: the same asked twice is done once. What a lost worker had is done again by another.
     UnavailableError where the scheduler is lost.
@@ -48,8 +48,17 @@ def answers(cluster: Cluster, work: Work, parcels: Sequence[bytes], workers: Seq
     numbers: dict[str, list[int]] = {}
     for number, parcel in enumerate(parcels):
         numbers.setdefault(f"{work.__name__}-{hashlib.sha256(parcel).hexdigest()}", []).append(number)
-    tries = dict.fromkeys(numbers, 1)
     waiting = distributed.as_completed(_submitted(client, work, parcels, numbers, where), loop=client.loop)
+    return _answers(cluster, work, parcels, numbers, where, waiting)
+
+
+def _answers(
+    cluster: Cluster, work: Work, parcels: Sequence[bytes], numbers: Mapping[str, Sequence[int]],
+    where: dict[str, Any], waiting: Any,
+) -> Iterator[Answer]:  # fmt: skip
+    import distributed
+
+    client, tries = cluster.client, dict.fromkeys(numbers, 1)
     for batch in _batches(cluster, waiting):
         for future, result in zip(batch, _results(client, batch)):
             key = future.key.partition("+")[0]

@@ -1,4 +1,4 @@
-"""What a worker of a cluster does with a cell: compile a graph that was sent to it, and tell what came of it.
+"""A cell on its way to a worker of a cluster, and what the worker does with it: compile a graph that was sent.
 
 The graph and the kernels of other folders travel with the cell: no file of the one who asks has to be there.
 """
@@ -6,11 +6,15 @@ The graph and the kernels of other folders travel with the cell: no file of the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 from app.cluster.fingerprint import release
-from app.cluster.kernel_folders import KernelFolder, with_their_names, written
+from app.cluster.kernel_folders import KernelFolder, kernel_folder, with_their_names, written
 from app.cluster.turns import beside_others
-from compiler.artifact.graph_document import GraphDocument, graph_of
+from app.sources import Source, load_source, stored_name
+from app.sweep.child import CompileTask
+from compiler.artifact.graph_document import GraphDocument, document_of, graph_of
 from compiler.errors import CompilerError
 from compiler.options import CompileOptions
 from compiler.processes.frames import named, opened, parcel
@@ -30,10 +34,28 @@ class GraphTask:
 
 
 KNOWN = named(GraphTask)
-ANSWERS = named(CompilationRecord, Refusal)
 
 
-def compile_cell(task: bytes) -> bytes:
+def packed(task: CompileTask) -> bytes:
+    """Done here: a parcel of a `GraphTask`."""
+    source = _source(task.source)
+    if isinstance(source, CompilerError):
+        raise source
+    folders = (*source.library_paths, *([Path(task.library)] if task.library else ()))
+    sent = tuple(kernel_folder(folder) for folder in folders)
+    return parcel(GraphTask(stored_name(task.source), document_of(source.graph), task.options, sent, release()))
+
+
+@cache
+def _source(name: str) -> Source | CompilerError:
+    """Read once, for all its cells."""
+    try:
+        return load_source(name)
+    except CompilerError as error:
+        return error
+
+
+def compiled_parcel(task: bytes) -> bytes:
     """Done on a worker: a parcel of a `GraphTask` in, one of a record or a refusal out."""
     asked: GraphTask = opened(task, KNOWN)
     if asked.release != release():

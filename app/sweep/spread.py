@@ -1,50 +1,67 @@
-"""Cells compiled by the workers of a cluster. Sources are read here; what is sent is the graph."""
+"""Cells compiled by the workers of a cluster. Sources are read here, in another process; what is sent is the graph."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from app.cluster.fingerprint import release
 from app.cluster.jobs import answers
-from app.cluster.joining import Cluster, joined
-from app.cluster.kernel_folders import kernel_folder
-from app.sources import Source, load_source, stored_name
-from app.sweep.cell_work import ANSWERS, GraphTask, compile_cell
-from app.sweep.child import Answer, CompileTask
-from compiler.artifact.graph_document import document_of
-from compiler.errors import CompilerError
-from compiler.processes.frames import opened, parcel
-from compiler.processes.messages import Refusal, refusal
+from app.cluster.joining import Cluster, check_address, joined
+from app.sweep import packing
+from app.sweep.child import ANSWERS, Answer, CompileTask
+from compiler.processes.frames import Unreadable, opened
+from compiler.processes.messages import Refusal
+from compiler.processes.nursery import Born, Nursery
+from compiler.processes.supervisor import Child, status_name
+
+PACKS = packing.__name__
+"""The module of the process that reads sources."""
+
+
+def compile_cell(task: bytes) -> bytes:
+    """What a worker does with a cell; what it needs for that is loaded there."""
+    from app.sweep.cell_work import compiled_parcel
+
+    return compiled_parcel(task)
 
 
 @dataclass
 class ClusterWorkers:
-    """A cluster as something that compiles cells."""
+    """A cluster as something that compiles cells: `join` is done while the cells are packed."""
 
-    cluster: Cluster
-    _loaded: dict[str, Source | CompilerError] = field(default_factory=dict)
+    join: Callable[[], Cluster]
+    nursery: Nursery = field(default_factory=lambda: Nursery(PACKS, keep_methods=True))
 
     def compiled(self, tasks: Sequence[CompileTask]) -> Generator[tuple[int, Answer]]:
         """The number of each task with None as it begins, and with what came of it."""
+        if not tasks:
+            return
         sent: list[int] = []
         parcels: list[bytes] = []
-        for number, task in enumerate(tasks):
-            try:
-                parcels.append(parcel(self._graph_task(task)))
-                sent.append(number)
-            except CompilerError as error:
-                yield number, refusal(error)
-        if not sent:
-            return
-        workers = self.cluster.useful()
+        with _Packer(self.nursery, tasks) as packer:
+            cluster = self.join()
+            for number in range(len(tasks)):
+                answer = packer.next()
+                if isinstance(answer, bytes):
+                    parcels.append(answer)
+                    sent.append(number)
+                else:
+                    yield number, answer
+            if sent:
+                yield from self._answered(cluster, sent, parcels)
+
+    def _answered(
+        self, cluster: Cluster, sent: Sequence[int], parcels: Sequence[bytes]
+    ) -> Generator[tuple[int, Answer]]:
+        """What came of those that were sent: all are under way before the first is told."""
+        workers = cluster.useful()
+        told = answers(cluster, compile_cell, parcels, workers)
         waiting = dict.fromkeys(sent)  # which ones have begun only the scheduler knows: they begin in this order
         for number in sent[: sum(worker.threads for worker in workers)]:
             del waiting[number]
             yield number, None
-        for answer in answers(self.cluster, compile_cell, parcels, workers):
+        for answer in told:
             number = sent[answer.number]
             if number in waiting:
                 del waiting[number]
@@ -58,20 +75,39 @@ class ClusterWorkers:
     def close(self) -> None:
         """Nothing more is to be compiled; the cluster is left as its own block ends."""
 
-    def _graph_task(self, task: CompileTask) -> GraphTask:
-        source = self._loaded.get(task.source) or self._load(task.source)
-        if isinstance(source, CompilerError):
-            raise source
-        folders = (*source.library_paths, *([Path(task.library)] if task.library else ()))
-        sent = tuple(kernel_folder(folder) for folder in folders)
-        return GraphTask(stored_name(task.source), document_of(source.graph), task.options, sent, release())
 
-    def _load(self, name: str) -> Source | CompilerError:
+class _Packer:
+    """The process that packs these tasks, for the time of a block; one that dies is replaced behind what it died of."""
+
+    def __init__(self, nursery: Nursery, tasks: Sequence[CompileTask]) -> None:
+        self._nursery = nursery
+        self._left = list(tasks)
+        self._child = self._begin()
+
+    def __enter__(self) -> _Packer:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._child.end()
+        self._nursery.close()
+
+    def next(self) -> bytes | Refusal:
+        """The parcel of the next task, or why there is none."""
+        del self._left[0]
         try:
-            self._loaded[name] = load_source(name)
-        except CompilerError as error:
-            self._loaded[name] = error
-        return self._loaded[name]
+            answer = self._child.channel.receive().value
+        except (EOFError, OSError, Unreadable):
+            status = status_name(self._child.end(patience=1.0))
+            if self._left:
+                self._child = self._begin()
+            return Refusal("ExecutionError", f"the process that read its source ended ({status})")
+        return answer.parcel.tobytes() if isinstance(answer, packing.Packed) else answer
+
+    def _begin(self) -> Child | Born:
+        child = self._nursery.child(packing.ANSWERS)
+        with suppress(OSError):  # it is gone: whoever waits for its answer hears of it
+            child.channel.send(packing.Cells(tuple(self._left)))
+        return child
 
 
 def _told(said: bytes, failure: str) -> Answer:
@@ -79,7 +115,9 @@ def _told(said: bytes, failure: str) -> Answer:
 
 
 @contextmanager
-def cluster_workers(address: str, count: int | None) -> Iterator[ClusterWorkers]:
+def cluster_workers(address: str, count: int | None, nursery: Nursery) -> Iterator[ClusterWorkers]:
     """The workers of a scheduler for the time of the block; `local` starts so many."""
-    with joined(address, count) as cluster:
-        yield ClusterWorkers(cluster)
+    check_address(address)
+    with ExitStack() as held:
+        held.callback(nursery.close)
+        yield ClusterWorkers(lambda: held.enter_context(joined(address, count)), nursery)

@@ -25,11 +25,12 @@ def _sweeps():
         return
     from sweep_worker import LastingNursery
 
-    nursery = LastingNursery()
+    nurseries = {False: LastingNursery(), True: LastingNursery("app.sweep.packing")}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("app.cli.commands.sweep.sweep_nursery", lambda: nursery)
+        patch.setattr("app.cli.commands.sweep.sweep_nursery", lambda spread=False: nurseries[spread])
         yield
-    nursery.close_at_last()
+    for nursery in nurseries.values():
+        nursery.close_at_last()
 
 
 @pytest.fixture(autouse=True)

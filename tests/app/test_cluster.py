@@ -120,6 +120,20 @@ def test_a_cell_that_cannot_be_compiled_there_says_why(cluster, kernelglass, spe
     assert gone["status"] == "failed" and "not today" in gone["error"]
 
 
+def test_a_source_that_ends_the_process_that_reads_it_is_refused_and_the_others_are_done(cluster, kernelglass, spec):
+    spec.write_text('sources = ["scale.py", "end.py", "scale.py"]\nlevels = [0, 2]')
+    (spec.parent / "end.py").write_text("import os\nos._exit(3)\n")
+    cells = document(kernelglass("sweep", spec, "--json", "--scheduler", cluster.address))["cells"]
+    said = {(cell["source"].endswith("end.py"), cell["status"], cell["error"]) for cell in cells}
+    assert said == {(False, "done", ""), (True, "failed", "the process that read its source ended (status 3)")}
+
+
+def test_nobody_is_asked_for_a_sweep_of_which_nothing_is_left(kernelglass, spec):
+    spec.write_text('sources = ["scale.py"]\nlevels = [0]')
+    done = document(kernelglass("sweep", spec, "--json"))
+    assert document(kernelglass("sweep", spec, "--json", "--scheduler", "tcp://127.0.0.1:9")) == done
+
+
 def test_killing_the_client_of_a_cluster_repeats_no_finished_cell(cluster, spec, tmp_path):
     db = tmp_path / "kept.db"
     command = [sys.executable, "-m", "app", "sweep", str(spec), "--db", str(db), "--scheduler", cluster.address]
@@ -163,7 +177,7 @@ def swept_under_fire(cluster, spec, db, kills):
             killed.append(alive[0])
 
     with open_store(db) as store:
-        run_cells(store, asked, asked.cells, ClusterWorkers(cluster), kill_one)
+        run_cells(store, asked, asked.cells, ClusterWorkers(lambda: cluster), kill_one)
         return len(killed), outcomes(store, asked), queries.totals(store)["compilations"]
 
 

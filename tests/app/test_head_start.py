@@ -13,6 +13,11 @@ from command_line import ROOT, SCALE
 
 from app.cli import head_start
 from app.cli.main import main
+from app.sweep import packing
+from app.sweep.cell_work import KNOWN
+from app.sweep.child import CompileTask
+from compiler.options import CompileOptions
+from compiler.processes.frames import opened
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes start afresh elsewhere")
 
@@ -36,14 +41,27 @@ def test_a_sweep_is_given_the_process_that_was_begun_and_the_next_one_another(be
         nursery.close()
 
 
+@pytest.mark.parametrize("words", [["--scheduler", "local"], ["--scheduler=tcp://127.0.0.1:9"]])
+def test_a_sweep_on_a_cluster_is_given_a_process_that_packs_its_cells(begun, words):
+    head_start.begin(["sweep", "small.toml", *words])
+    (first,) = begun
+    assert head_start.sweep_nursery(spread=True) is first
+    child = first.child(packing.ANSWERS)
+    child.channel.send(packing.Cells((CompileTask("sample:softmax", CompileOptions("cpu")),)))
+    sent = opened(child.channel.receive().value.parcel.tobytes(), KNOWN)
+    assert (sent.source, sent.options.target) == ("sample:softmax", "cpu")
+    child.end()
+    first.close()
+
+
 @pytest.mark.parametrize(
     "words",
     [
         [], ["samples"], ["run", "sweep"], ["sweep", "--help"], ["sweep", "a.toml", "--table"],
-        ["sweep", "a.toml", "--scheduler", "local"], ["sweep", "a.toml", "--scheduler=local"],
+        ["sweep", "a.toml", "--scheduler", "local", "--table"],
     ],
 )  # fmt: skip
-def test_nothing_is_begun_for_commands_that_compile_no_cells_here(begun, words):
+def test_nothing_is_begun_for_commands_that_do_no_cells(begun, words):
     head_start.begin(words)
     assert not begun
 

@@ -12,8 +12,8 @@ __all__ = ["KNOWN", "LATER", "LastingNursery", "prepare", "serve"]
 class LastingNursery(Nursery):
     """One that a sweep does not end: to load the compiler again takes longer than most of their cells do."""
 
-    def __init__(self) -> None:
-        super().__init__(__name__, keep_methods=True)
+    def __init__(self, module: str = __name__) -> None:
+        super().__init__(module, keep_methods=True)
 
     def close(self) -> None:
         """Not yet."""

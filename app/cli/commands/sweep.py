@@ -64,16 +64,16 @@ def command(
 
 def _workers(jobs: int | None, scheduler: str | None) -> AbstractContextManager[Workers]:
     """Who compiles cells: processes here, or a cluster's workers."""
+    nursery = sweep_nursery(spread=scheduler is not None)
     if scheduler is not None:
         from compiler.collector_pauses import rare_collection
         from compiler.processes.numpy_alone import load_numpy_alone
 
         with rare_collection():
-            load_numpy_alone()  # for graphs that are sent
+            load_numpy_alone()  # which Dask loads
             from app.sweep.spread import cluster_workers
 
-        return cluster_workers(scheduler, jobs)
-    nursery = sweep_nursery()
+        return cluster_workers(scheduler, jobs, nursery)
     from app.sweep.processes import local_processes
     from compiler.backend.runtime import default_threads
 
