@@ -6,7 +6,7 @@ them in their order: results do not depend on which block that is.
 
 from kernels.gpu_blocks import combine_block, combine_warp, fitting_power
 from kernels.gpu_driver import gpu_width
-from kernels.indexing import along, delinearise, interleave, product, replace, without
+from kernels.indexing import along, delinearise, interleave, length_of, product, replace, without
 from kernels.language import *
 from kernels.rows import fold
 
@@ -64,12 +64,6 @@ def combine_strided(first, last, step, start, load, combine, *, width, ahead, pa
         for i in range(first + whole * stretch, last, step):
             lanes[0] = combine(lanes[0], load(i))
     return combine(lanes[0], lanes[1])
-
-
-@inline
-def length_of(size):
-    """A size to count with: the number where it is known, else a position."""
-    return size if is_static(size) else index(size)
 
 
 @inline

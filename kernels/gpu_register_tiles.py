@@ -8,7 +8,7 @@ axis i, in the type of the sums.
 
 from kernels.gemm import multiply_add
 from kernels.gpu_driver import gpu_width
-from kernels.indexing import delinearise, matrix_at, product
+from kernels.indexing import delinearise, length_of, matrix_at, product
 from kernels.language import *
 
 LANES = 4
@@ -119,7 +119,7 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
     row_step, column_step = HIGH * LANES, wide * LANES
     fours_down, fours_across = down // row_step, across // column_step
     acc = [zeros(dt, LANES) for _ in range(fours_down * LANES * fours_across)]
-    steps = ceildiv(depth if is_static(depth) else index(depth), deep)
+    steps = ceildiv(length_of(depth), deep)
 
     def add_products(acc, stage, k):
         a = [lefts.load(stage, k, row + h * row_step, width=LANES) for h in range(fours_down)]

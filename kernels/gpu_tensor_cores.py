@@ -14,7 +14,7 @@ from kernels.gpu_fragments import (
     load_right_turned,
     multiply_words,
 )
-from kernels.indexing import delinearise, product
+from kernels.indexing import delinearise, length_of, product
 from kernels.language import *
 
 DOWN = 128
@@ -72,7 +72,7 @@ def tensor_core_matmul(out, a, b):
     # x @ w.T: the right operand's columns are contiguous, so its tile is kept as rows of k.
     turned = columns.is_contiguous(0) and not columns.is_contiguous(1)
     i1, j1 = warp // 2 * (WARP_ROWS * 16), warp % 2 * (WARP_COLUMNS * 8)
-    steps = ceildiv(depth if is_static(depth) else index(depth), DEEP)
+    steps = ceildiv(length_of(depth), DEEP)
 
     def fill(step):
         stage = step % stages

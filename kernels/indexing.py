@@ -13,6 +13,12 @@ def product(shape):
 
 
 @inline
+def length_of(size):
+    """A size to count with: the number where it is known, else a position."""
+    return size if is_static(size) else index(size)
+
+
+@inline
 def delinearise(i, shape):
     """The index tuple of the `i`-th element of `shape`, in row-major order."""
     if len(shape) == 0:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _DOES_NOTHING = {"-h", "--help", "--table"}
 """Options with which no cell is done."""
+_SPREADS = "--scheduler"
+"""The option with which a cluster does them."""
 _LOAD_LITTLE = {"samples", "completion", "cache", "cluster", "sweep", "export", "--version", "-h", "--help"}
 """Words of commands that make few records themselves."""
 _begun: list[Nursery] = []
@@ -28,14 +30,18 @@ _begun: list[Nursery] = []
 
 def begin(arguments: Sequence[str]) -> None:
     """Begin what a command of these words will want."""
-    words = {word.partition("=")[0] for word in arguments}
-    if arguments[:1] == ["sweep"] and not words & _DOES_NOTHING:
-        _begun.append(_loading("--scheduler" in words))
+    if arguments[:1] == ["sweep"] and not _options(arguments) & _DOES_NOTHING:
+        _begun.append(_loading(spread=_SPREADS in _options(arguments)))
+
+
+def _options(arguments: Sequence[str]) -> set[str]:
+    """The words of a command, options without their values."""
+    return {word.partition("=")[0] for word in arguments}
 
 
 def load_sooner(arguments: Sequence[str]) -> None:
     """Load what a command of these words will want in less time; nothing else is different for it."""
-    spreads = arguments[:1] == ["sweep"] and any(word.partition("=")[0] == "--scheduler" for word in arguments)
+    spreads = arguments[:1] == ["sweep"] and _SPREADS in _options(arguments)
     if (_LOAD_LITTLE.intersection(arguments[:1]) and not spreads) or {"-h", "--help"}.intersection(arguments):
         return
     from compiler.collector_pauses import rare_collection

@@ -31,7 +31,7 @@ class Answer:
 
 
 def answers(cluster: Cluster, work: Work, parcels: Sequence[bytes], workers: Sequence[Worker]) -> Iterator[Answer]:
-    """The answer to each parcel as it comes; those first in line begin first, all of them now.
+    """The answer to each parcel as it comes; those first in line begin first. All are handed over before this returns.
 
     A task is known by its content: the same asked twice is done once. What a lost worker had is done again by another.
     UnavailableError where the scheduler is lost.

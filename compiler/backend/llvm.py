@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Literal
 
 from compiler.errors import CompilerError, LoweringError
 from compiler.targets import get_target
-from compiler.targets.emission import SHORT_LOOPS
 from compiler.targets.target import Target
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ def optimise(
     parsed = perf_counter()
     module = parse(source) if isinstance(source, str) else source
     if unroll is None:
-        unroll = not isinstance(source, str) or has_short_loops([source])
+        unroll = not isinstance(source, str) or has_short_loops([source], target)
     begun = perf_counter()
     report = run_passes(
         module, target, opt_level, timed=record_passes, pipeline=pipeline, without=without, unroll=unroll
@@ -147,9 +146,10 @@ def optimise(
     return Optimised(module, target, opt_level, times, seconds)
 
 
-def has_short_loops(texts: Iterable[str]) -> bool:
+def has_short_loops(texts: Iterable[str], target: Target) -> bool:
     """Whether LLVM's unroller has anything to do in one of these modules, as far as their texts say."""
-    return any(SHORT_LOOPS in text for text in texts)
+    said = target.emission.short_loops
+    return not said or any(said in text for text in texts)
 
 
 def run_passes(

@@ -107,7 +107,7 @@ def serve(channel: Channel) -> None:
 def _passes_over(text: str, target: Target, level: int, *, timed: bool) -> str:
     from compiler.backend.llvm import has_short_loops, parse, run_passes
 
-    return run_passes(parse(text), target, level, timed=timed, unroll=has_short_loops([text]))
+    return run_passes(parse(text), target, level, timed=timed, unroll=has_short_loops([text], target))
 
 
 def _printed(text: str, target: Target, level: int) -> str:

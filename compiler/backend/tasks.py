@@ -77,7 +77,7 @@ def _compile_linked(task: Task, target: Target) -> CompiledUnit:
     target.machine(task.opt_level)  # LLVM must be initialised before anything is parsed
     start = perf_counter()
     context = llvm.create_context()
-    short = [has_short_loops([text]) for text in task.texts]
+    short = [has_short_loops([text], target) for text in task.texts]
     try:
         modules = [llvm.parse_assembly(text, context) for text in task.texts]
         for module in modules:

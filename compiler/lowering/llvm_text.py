@@ -28,7 +28,6 @@ from compiler.lowering.emitter import EmitTable, Emitter
 from compiler.lowering.llvm_types import symbol
 from compiler.lowering.locations import DebugInfo, Locations, resolve
 from compiler.places import NO_PLACE, Place
-from compiler.targets.emission import SHORT_LOOPS
 from compiler.targets.target import Target
 
 _MODULES = (emit_arith, emit_casts, emit_math, emit_vector, emit_memref, emit_scf, emit_func)
@@ -179,8 +178,8 @@ def _attributes(e: Emitter, function: func.FuncOp, kernel: bool) -> str:
     words = ["nounwind", "mustprogress"]
     if "kg.outlined" in function.attributes:
         words.append("noinline")  # shared between kernels on purpose: one copy is optimised and emitted
-    if e.has_short_loop:
-        words.append(SHORT_LOOPS)
+    if e.has_short_loop and target.emission.short_loops:
+        words.append(target.emission.short_loops)
     threads = function.attributes.get("kg.threads")
     if kernel and isinstance(threads, IntegerAttr) and target.emission.block_limit:
         words.append(target.emission.block_limit.format(threads.value.data))

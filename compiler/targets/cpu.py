@@ -31,7 +31,10 @@ _NAMED = {
     "neoverse-v1": ("aarch64", "neoverse-v1", "+neon,+fullfp16,+dotprod,+lse,+bf16,+i8mm"),
 }
 _DESCRIBED = "cpu:"
-_EMISSION = Emission(intrinsics=(("aarch64", "aarch64"), ("x86", "x86_64")))
+_EMISSION = Emission(
+    intrinsics=(("aarch64", "aarch64"), ("x86", "x86_64")),
+    short_loops='"kg-short-loops"',  # on cards loops are also short where threads are few, and nobody has timed those
+)
 # What a processor's name lets LLVM use beyond the features that are spelled out.
 _IMPLIED = {"x86-64-v2": {"sse4.2", "popcnt"}, "x86-64-v3": {"bmi2"}, "x86-64-v4": {"bmi2"}, "neoverse-v1": {"sve"}}
 

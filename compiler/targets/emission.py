@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SHORT_LOOPS = '"kg-short-loops"'
-"""The attribute of functions with loops that LLVM's unroller shall look at."""
-
 
 @dataclass(frozen=True)
 class Code:
@@ -61,6 +58,8 @@ class Emission:
     """The highest at which it finds more than below."""
     short_pipeline: bool = True
     """The few passes that kernels need are enough; otherwise LLVM's own pipeline runs."""
+    short_loops: str = ""
+    """The attribute of functions with loops that LLVM's unroller shall look at; "" where it looks at all of them."""
     rewritten: tuple[tuple[str, str], ...] = ()
     """What the device's own assembler gets wrong: regular expressions for lines of the text that LLVM emits, and what
     stands there instead."""

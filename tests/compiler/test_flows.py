@@ -19,7 +19,6 @@ from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
 from compiler.statistics import funnel_by_kernel, funnel_of
 from compiler.targets import get_target
-from compiler.targets.emission import SHORT_LOOPS
 
 TEXT = """
 define i64 @{name}(i64 %x) {{
@@ -294,7 +293,7 @@ def test_as_many_bundles_are_made_as_processes_are_worth_having(monkeypatch):
 
 def test_a_few_short_loops_are_unrolled_before_they_meet_the_rest():
     short = f"""
-define void @short(ptr %out) {SHORT_LOOPS} {{
+define void @short(ptr %out) {get_target("neoverse-n1").emission.short_loops} {{
 entry:
   br label %body
 body:

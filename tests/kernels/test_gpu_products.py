@@ -1,4 +1,4 @@
-"""How products on NVIDIA GPUs read their operands, as the code that is made for them shows."""
+"""How products and reductions on NVIDIA GPUs read operands, as their code shows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from compiler import Graph, TensorType, compile
+from compiler import Graph, TensorType, compile, ops
 
 COPY = "cp.async.cg.shared.global"
 
@@ -85,3 +85,13 @@ def test_of_a_narrow_last_column_of_tiles_no_more_is_copied_than_its_columns(col
         graph.output(graph.inputs[0] @ graph.inputs[1])
     (call,) = compile(graph, target="sm_90a", cache=False).host.calls
     assert call.maps[-1].box == box
+
+
+@pytest.mark.parametrize("elements", [4096, 4096 + 4])
+def test_all_threads_of_a_row_load_as_many_vectors_at_once(elements):
+    """256 threads with four vectors each are a round: none of them goes on alone, unless something is left over."""
+    with Graph("rows", inputs=[TensorType("f32", (512, elements))]) as graph:
+        graph.output(ops.sum(graph.inputs[0], axis=1))
+    (kernel,) = compile(graph, target="sm_90a", cache=False).kernels
+    code = kernel.ir("kernel")
+    assert ("scf.for" in code) is (elements > 4096) and code.count("vector<4xf32>") > 4
