@@ -206,8 +206,11 @@ def gpu_phases_along_columns(phases, finish, spare):
     side, groups = column_plan(phases)
     launch(blocks=ceildiv(columns, side), threads=side * groups)
     item = block_index() * side + thread_index() % side
-    row = walk_column(phases, 0, spare, min(item, index(columns) - 1), item < columns, (), side=side, groups=groups)
-    if (item < columns) & (thread_index() < side):
+    all_exist = is_static(columns) and columns % side == 0
+    exists = True if all_exist else item < columns
+    column = item if all_exist else min(item, index(columns) - 1)
+    row = walk_column(phases, 0, spare, column, exists, (), side=side, groups=groups)
+    if (thread_index() < side) & exists:
         finish(row_position(phases, item), row)
 
 
@@ -220,8 +223,8 @@ def walk_column(phases, p, spare, item, exists, row, *, side, groups):
     n = product([shape[k] for k in axes])
     group = thread_index() // side
     last = select(exists, index(n), index(0))
-    # Several are on their way at once.
-    whole = max(last - group, index(0)) // (groups * AHEAD)
+    # Several are on their way at once, in as many whole rounds for all threads as the column has elements for.
+    whole = last // (groups * AHEAD)
     rest = group + whole * (groups * AHEAD)
 
     def compute(i):

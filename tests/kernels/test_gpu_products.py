@@ -95,3 +95,12 @@ def test_all_threads_of_a_row_load_as_many_vectors_at_once(elements):
     (kernel,) = compile(graph, target="sm_90a", cache=False).kernels
     code = kernel.ir("kernel")
     assert ("scf.for" in code) is (elements > 4096) and code.count("vector<4xf32>") > 4
+
+
+@pytest.mark.parametrize(("shape", "loads"), [((2048, 1024), 12), ((2048, 1021), 12), ((2046, 1024), 15)])
+def test_all_threads_of_a_column_load_as_many_elements_at_once(shape, loads):
+    """Three walks with four loads each, and one at a time only where elements of a column are left over."""
+    with Graph("columns", inputs=[TensorType("f32", shape)]) as graph:
+        graph.output(ops.softmax(graph.inputs[0], axis=0))
+    (kernel,) = compile(graph, target="sm_90a", cache=False).kernels
+    assert kernel.ir("ptx").count("ld.global") == loads
