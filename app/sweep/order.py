@@ -1,22 +1,22 @@
 """Which cell a process is given next, so that processes end together and none loads what another has loaded.
 
 What a cell takes is learnt from those of the same source that are done. What takes long goes first, so that nobody is
-left with it in the end; what is not known yet goes before that. Between cells that take about as long, a process is
-given one for the target that it had: code generators and dialects of another take their time to load.
+left with it in the end; what is not known yet goes before that. A process stays with targets that it had while what
+takes longest can wait: code generators and dialects of another take their time to load.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from math import inf
 
 from app.sweep.child import CompileTask
 
 _AS_LONG = 0.5
-"""The share of the longest cell's seconds from which on another is as good a choice."""
+"""The share of the longest cell's seconds from which on another is as good a choice, however little is left."""
 
 
 @dataclass
@@ -32,30 +32,36 @@ class _Group:
 
 
 class Order:
-    """Tasks that wait, for threads that take from it, one for each process."""
+    """Tasks that wait, for threads that take from it, one for each of so many processes."""
 
-    def __init__(self, tasks: Sequence[CompileTask]) -> None:
+    def __init__(self, tasks: Sequence[CompileTask], processes: int) -> None:
         self._lock = threading.Lock()
         self._tasks = tasks
+        self._processes = processes
         self._groups: dict[tuple[str, str, str], _Group] = {}
         for number, task in enumerate(tasks):
             self._group(task).left.append(number)
 
-    def take(self, target: str = "") -> int | None:
-        """The number of the next task for a process that had one for a target; None where none is left."""
+    def take(self, had: Set[str] = frozenset()) -> int | None:
+        """The number of the next task for a process that had some for these targets; None where none is left."""
         with self._lock:
             expected = [(self._expected(group), group) for group in self._groups.values() if group.left]
             if not expected:
                 return None
-            enough = _AS_LONG * max(seconds for seconds, _ in expected)
+            longest = max(seconds for seconds, _ in expected)
+            each = sum(seconds * len(group.left) for seconds, group in expected) / self._processes
             taken = {group.target for group in self._groups.values() if group.begun}
+
+            def in_time(seconds: float) -> bool:
+                """Whether nobody is left with the longest where one that takes so long goes before it."""
+                return seconds >= _AS_LONG * longest or seconds + longest <= each < inf
 
             def worth(found: tuple[float, _Group]) -> tuple[bool, bool, float]:
                 seconds, group = found
-                suits = group.target == target if target else group.target not in taken
+                suits = group.target in had if had else group.target not in taken
                 return suits, not group.begun, seconds
 
-            _, best = max((found for found in expected if found[0] >= enough), key=worth)
+            _, best = max((found for found in expected if in_time(found[0])), key=worth)
             best.begun = True
             return best.left.popleft()
 

@@ -81,7 +81,7 @@ class LocalProcesses:
 
     def compiled(self, tasks: Sequence[CompileTask]) -> Generator[tuple[int, Answer]]:
         """The number of each task with None as it begins, and with what came of it."""
-        waiting = Order(tasks)
+        waiting = Order(tasks, self.count)
         told: queue.SimpleQueue[tuple[int, Answer | BaseException]] = queue.SimpleQueue()
         stop = threading.Event()
         feeders = self._feeders = [
@@ -113,7 +113,7 @@ class LocalProcesses:
         told: queue.SimpleQueue[tuple[int, Answer | BaseException]], stop: threading.Event,
     ) -> None:  # fmt: skip
         """What one process is given; it ends as soon as nothing is left for it, while others still work."""
-        number, target = -1, ""
+        number, had = -1, set[str]()
         news: list[tuple[int, Answer]] = []
 
         def tell() -> None:
@@ -122,8 +122,9 @@ class LocalProcesses:
                 told.put(news.pop(0))
 
         try:
-            while not stop.is_set() and (found := waiting.take(target)) is not None:
-                number, target = found, tasks[found].options.target
+            while not stop.is_set() and (found := waiting.take(had)) is not None:
+                number = found
+                had.add(tasks[number].options.target)
                 news.append((number, None))
                 if (answer := self._answer(position, tasks[number], stop, tell)) is not None:
                     if isinstance(answer, CompilationRecord):
