@@ -61,13 +61,14 @@ def _row(
 
 
 def matmul(bench: Bench) -> list[Row]:
-    """Products of bf16 matrices: square ones, one that fits no tile, and one whose right side is transposed."""
+    """Products of bf16 matrices: square, one fitting no tile, one whose right side is transposed, two of few."""
     from compiler import Graph, TensorType, ops
 
     torch, rows = bench.torch, []
     for m, k, n, turned, target in (
         (1024, 1024, 1024, False, 1 / 1.3), (2048, 2048, 2048, False, 1 / 1.15), (4096, 4096, 4096, False, 1 / 1.05),
         (8192, 8192, 8192, False, 1 / 1.05), (4096, 4096, 4096, True, 1 / 1.05), (4095, 4099, 4097, False, 1 / 1.15),
+        (16, 14336, 4096, True, 1 / 1.15), (512, 4096, 512, False, 1 / 1.15),
     ):  # fmt: skip
         right = (n, k) if turned else (k, n)
         with Graph("matmul", inputs=[TensorType("bf16", (m, k)), TensorType("bf16", right)]) as graph:

@@ -10,6 +10,7 @@ called from the inlined op. 16-bit floats arrive as f32, except at `cast`.
 from kernels.error_function import times_normal_cdf
 from kernels.exponential import times_sigmoid
 from kernels.language import *
+from kernels.math_arithmetic import reciprocal_root
 
 
 @elementwise("mo.abs")
@@ -54,7 +55,7 @@ def square_root(x):
 @elementwise("mo.rsqrt")
 def rsqrt(x):
     """1 / sqrt(x)."""
-    return 1.0 / sqrt(x)
+    return reciprocal_root(x)
 
 
 @elementwise("mo.relu")
@@ -65,7 +66,7 @@ def relu(x):
 
 @elementwise("mo.gelu")
 def gelu(x, *, approximate="none"):
-    """x times the normal distribution's CDF, < 5 ulp; or by tanh, as x * sigmoid(2 u): the same formula, without its
+    """x times the normal distribution's CDF, < 5.1 ulp; or by tanh, as x * sigmoid(2 u): the same formula, without its
     cancellation, < 4 + 2.5 * |2 u| ulp where x < 0 (the rounding of 2 u counts that many times), else < 4 ulp."""
     if approximate == "tanh":
         return times_sigmoid(x, x * fma(x * x, 0.07135481627260025, 1.5957691216057308))

@@ -1,7 +1,14 @@
 """exp, exp2, expm1 and sigmoid: 2**k times a polynomial on half a binade either side of zero."""
 
 from kernels.language import *
-from kernels.math_arithmetic import add_to_exponent, horner, power_of_two, scale_by_power, split_integer
+from kernels.math_arithmetic import (
+    add_to_exponent,
+    divided_in_range,
+    horner,
+    power_of_two,
+    scale_by_power,
+    split_integer,
+)
 
 LOG2_E = 1.4426950408889634
 # (exp(r) - 1 - r) / r**2 on |r| <= log(2) / 2, minimax, highest power first.
@@ -33,6 +40,14 @@ def exp_function(x):
     return scale_by_power(fma(r * r, tail, r) + 1.0, n, whole=k)
 
 
+@inline
+def exp_in_range(x):
+    """e**x, < 1 ulp, where that is as normal a number as one: from e**-80 to e**80. Of NaN it makes any number."""
+    r, k, n = reduce_by_log2(x)
+    tail = horner(r, EXP_F32 if x.dtype == f32 else EXP_F64)
+    return add_to_exponent(fma(r * r, tail, r) + 1.0, n, whole=k)
+
+
 @function
 def raised_exp_function(x):
     """2**64 * e**x for x <= 0, < 1 ulp: with the digits that e**x loses where it is subnormal, for who multiplies
@@ -49,7 +64,7 @@ def times_sigmoid(x, u):
     """x / (1 + e**-u), where that is subnormal too."""
     e = raised_exp_function(-abs(u))
     below = u < 0.0
-    y = x * divided_near_one(select(below, e, x.dtype(1)), fma(e, 2.0**-64, 1.0))
+    y = x * divided_in_range(select(below, e, x.dtype(1)), fma(e, 2.0**-64, 1.0))
     return select(below, y * 2.0**-64, y)
 
 
@@ -104,22 +119,4 @@ def expm1(x):
 def sigmoid(x):
     """1 / (1 + e**-x), < 2.5 ulp; the exponential of -|x| neither overflows nor loses the small results."""
     e = exp_function(-abs(x))
-    return divided_near_one(select(x < 0.0, e, x.dtype(1)), e + 1.0)
-
-
-@inline
-def divided_near_one(top, bottom):
-    """top / bottom for a bottom from 1 to 2, where nothing can overflow on the way.
-
-    NVIDIA's division looks at its operands first and may branch; the card's estimate of the reciprocal and what the
-    quotient by it leaves over are a third of that, and as exact but for rare ties.
-    """
-    if not target.is_nvidia or top.dtype != f32:
-        return top / bottom
-    estimates = [
-        intrinsic("llvm.nvvm.rcp.approx.ftz.f", f32, 1, bottom[k] if bottom.width > 1 else bottom)
-        for k in range(bottom.width)
-    ]
-    r = vector(*estimates) if bottom.width > 1 else estimates[0]
-    quotient = top * r
-    return fma(fma(-quotient, bottom, top), r, quotient)
+    return divided_in_range(select(x < 0.0, e, x.dtype(1)), e + 1.0)

@@ -23,18 +23,47 @@ def arrives_last(counters, i, parts):
 
     The counter is 0 again afterwards.
     """
-    flag = shared(i32, 1)
+
+    def meet():
+        barrier()
+
+    return is_last(counters, i, parts, shared(i32, 1), thread_index() == 0, meet)
+
+
+@inline
+def is_last(counters, i, parts, flag, counts, meet):
+    """The same for some threads of each block: those of them that `meet`, and of these one that `counts`; they share a
+    flag."""
     memory_fence()
-    barrier()
-    if thread_index() == 0:
+    meet()
+    if counts:
         before = counters.atomic_add(i, i32(1))
         last = before == parts - 1
         if last:
             counters[i] = i32(0)
         flag[0] = select(last, i32(1), i32(0))
-    barrier()
+    meet()
     memory_fence()
     return flag[0] == 1
+
+
+@inline
+def sums_of_parts(load, parts, count, *, ahead):
+    """load(part, v) added up over all parts, in their order, for each v below `count`: so many parts are on their way
+    before they are added."""
+    rest = (parts - 1) % ahead
+    total = [load(0, v) for v in range(count)]
+
+    def added(total, first, some):
+        loaded = [[load(first + u, v) for v in range(count)] for u in range(some)]
+        for u in unroll(some):
+            for v in unroll(count):
+                total[v] = total[v] + loaded[u][v]
+        return total
+
+    for first in range(1, parts - rest, ahead):
+        total = added(total, first, ahead)
+    return added(total, parts - rest, rest)
 
 
 @inline

@@ -8,8 +8,11 @@ axis i, in the type of the sums.
 
 from kernels.gemm import multiply_add
 from kernels.gpu_driver import gpu_width
+from kernels.gpu_reduce import arrives_last, sums_of_parts
 from kernels.indexing import delinearise, length_of, matrix_at, product
 from kernels.language import *
+
+from .gpu_blocks import PROCESSORS
 
 LANES = 4
 # Rows of threads that share a tile.
@@ -18,32 +21,71 @@ HIGH = 16
 PAD = 4
 # The most taps of a convolution that have their places in shared memory.
 TAPS = 2048
-# Tiles of 128 x 128 from which on they are better than smaller ones: a multiprocessor has two at a time.
-ENOUGH = 132
-# The shape of the small ones, as tile_shape gives it.
+# Shapes of tiles, as tile_shape gives them.
 SMALL = (64, 64, 16, 16)
+TALL = (128, 64, 16, 16)
+LARGE = (128, 128, 8, 8)
+# Of each shape: what a multiprocessor that has several such tiles takes for one of them, 1,024 deep, in microseconds of
+# an H200; how many times that where it has only one; and how many times where some are not filled. Large tiles have a
+# tenth on top for what compiling them takes.
+TILE_TIMES = ((SMALL, 35.0, 1.3, 1.2), (TALL, 58.0, 1.12, 1.4), (LARGE, 105.0, 1.25, 1.06))
+# Steps along k that a part of a tile has at least, and how many parts there are at most.
+LEAST_STEPS = 4
+MOST_PARTS = 16
+# Microseconds that it takes to leave parts to the block that adds them up: at all, for 1,024 sums of one block, and for
+# as many of all blocks.
+PARTS_TIME, BLOCK_SUM_TIME, SUM_TIME = 4.0, 0.037, 0.0016
 # Rows of tiles whose blocks run together, so that what they share is in the L2 cache.
 BAND = 16
 
 
 @inline
-def tile_shape(m, n, groups, dt):
-    """Rows and columns of a tile, threads in a row of those that share it, and how much of k it holds.
+def tile_plan(m, n, depth, groups, dt):
+    """(rows and columns of a tile, threads in a row of those that share it, how much of k it holds), and in how many
+    parts k is divided among blocks: what takes least, by estimate.
 
-    Large tiles, where each thread has 8 x 16 sums, if there are enough of them to be worth their code. Where sizes are
-    not known tiles are tall: rows are what is not known, and mostly many.
+    Where sizes are not known tiles are tall, as rows are what is not known, and mostly many; and k is not divided.
     """
-    tiles = ceildiv(m, 128) * ceildiv(n, 128) * groups
-    if (
-        dt.bytes > 4
-        or (is_static(m) and m <= 64)
-        or (is_static(n) and n <= 64)
-        or (is_static(tiles) and tiles < ENOUGH)
-    ):
-        usual = SMALL
-    else:
-        usual = (128, 128, 8, 8) if is_static(tiles) else (128, 64, 16, 16)
-    return choice("tile", usual, (SMALL, (128, 64, 16, 16), (128, 128, 8, 8)) if dt.bytes <= 4 else ())
+    known = is_static(m) and is_static(n) and is_static(depth) and is_static(groups)
+    one_shape = dt.bytes > 4 or (is_static(m) and m <= 64) or (is_static(n) and n <= 64)
+    shape, parts, least = SMALL if one_shape else TALL, 1, None
+    if known:
+        for figures in unroll(TILE_TIMES):
+            if figures[0] == SMALL or not one_shape:
+                tried, time = likely_parts(m, n, depth, groups, figures)
+                if least is None or time < least:
+                    shape, parts, least = figures[0], tried, time
+    shape = choice("tile", shape, (SMALL, TALL, LARGE) if dt.bytes <= 4 else ())
+    if not known:
+        return shape, 1
+    most = most_parts(depth, shape)
+    return shape, choice("parts", min(parts, most), [p for p in (1, 2, 4, 8, 16) if p <= most])
+
+
+@inline
+def most_parts(depth, shape):
+    """Into how many parts k can be divided."""
+    return max(min(ceildiv(depth, shape[3]) // LEAST_STEPS, MOST_PARTS), 1)
+
+
+@inline
+def likely_parts(m, n, depth, groups, figures):
+    """Into how many parts k is best divided for tiles of this shape, and the microseconds that takes by estimate."""
+    shape, time, alone, ragged = figures
+    tiles = ceildiv(m, shape[0]) * ceildiv(n, shape[1]) * groups
+    filled = m % shape[0] == 0 and n % shape[1] == 0 and depth % shape[3] == 0
+    if not filled and n % LANES == 0 and depth % LANES == 0:  # else loads of single elements count for more
+        time = time * ragged
+    own = shape[0] * shape[1] / 1024 * BLOCK_SUM_TIME
+    each = own + m * n * groups / 1024 * SUM_TIME
+    best, least = 1, None
+    for parts in unroll(1, most_parts(depth, shape) + 1):
+        rounds = ceildiv(tiles * parts, PROCESSORS)
+        taken = rounds * time * (alone if rounds == 1 else 1.0) * ceildiv(depth, parts) / 1024
+        taken = taken if parts == 1 else taken + PARTS_TIME + own + parts * each
+        if least is None or taken < least:
+            best, least = parts, taken
+    return best, least
 
 
 @inline
@@ -88,23 +130,34 @@ def put_in_tile(shared_tile, stage, operand, parts, *, tile, wide, deep):
 
 
 @inline
-def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
+def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape, parts=1):
     """`groups` products of m x depth by depth x n matrices; store(group, i, j, width, v) takes results along j.
 
-    `shape` is what tile_shape says of the tiles.
+    `shape` and `parts` are what tile_plan says. Where there are several parts of k, blocks that have one each leave
+    their sums in a workspace, and the one that comes last adds them up, in their order.
     """
     down, across, wide, deep = shape
     tiles_down, tiles_across = ceildiv(m, down), ceildiv(n, across)
+    tiles = tiles_down * tiles_across * groups
+    steps = ceildiv(length_of(depth), deep)
+    if parts > 1:
+        steps_each = ceildiv(steps, parts)
+        parts = ceildiv(steps, steps_each)  # none is without steps
     small, large = down * across == 64 * 64, down * across == 128 * 128
     launch(
-        blocks=tiles_down * tiles_across * groups,
+        blocks=tiles * parts,
         threads=HIGH * wide,
         per_processor=4 if small and dt.bytes <= 4 else 2,
     )
     lefts = shared(dt, (2, deep, down + PAD))
     rights = shared(dt, (2, deep, across + PAD))
-    group = block_index() // (tiles_down * tiles_across)
-    rest = block_index() - group * (tiles_down * tiles_across)
+    tile, part = block_index(), index(0)
+    if parts > 1:
+        tile, part = block_index() % tiles, block_index() // tiles
+        begun = part * steps_each
+        steps = min(index(steps) - begun, index(steps_each))
+    group = tile // (tiles_down * tiles_across)
+    rest = tile - group * (tiles_down * tiles_across)
     i0 = rest // tiles_across
     j0 = rest - i0 * tiles_across
     if large and is_static(tiles_down) and tiles_down > 1:
@@ -119,7 +172,6 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
     row_step, column_step = HIGH * LANES, wide * LANES
     fours_down, fours_across = down // row_step, across // column_step
     acc = [zeros(dt, LANES) for _ in range(fours_down * LANES * fours_across)]
-    steps = ceildiv(length_of(depth), deep)
 
     def add_products(acc, stage, k):
         a = [lefts.load(stage, k, row + h * row_step, width=LANES) for h in range(fours_down)]
@@ -131,7 +183,8 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
                     acc[at] = multiply_add(splat(a[h][r], LANES), b[w], acc[at])
         return acc
 
-    def fetch(k0):
+    def fetch(step):
+        k0 = (step if parts == 1 else begun + step) * deep
         return (
             fetch_for_tile(left, dt, group, i0, m, k0, depth, tile=down, wide=wide, deep=deep),
             fetch_for_tile(right, dt, group, j0, n, k0, depth, tile=across, wide=wide, deep=deep),
@@ -147,7 +200,7 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
     for step in range(steps):
         stage = step % 2
         # Behind the last step nothing is loaded: it would lie outside.
-        fetched = fetch(min(step + 1, steps - 1) * deep)
+        fetched = fetch(min(step + 1, steps - 1))
         if large:
             for k in unroll(deep):
                 acc = add_products(acc, stage, k)
@@ -159,19 +212,37 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape):
             put(1 - stage, fetched)
         barrier()
     whole = is_static(n % LANES) and n % LANES == 0
-    for h in unroll(fours_down):
-        for r in unroll(LANES):
-            i = i0 + row + h * row_step + r
-            for w in unroll(fours_across):
-                v = acc[(h * LANES + r) * fours_across + w]
-                j = j0 + column + w * column_step
-                if whole:
-                    if (i < m) & (j < n):
-                        store(group, i, j, LANES, v)
-                else:
-                    for e in unroll(LANES):
-                        if (i < m) & (j + e < n):
-                            store(group, i, j + e, 1, v[e])
+
+    def store_sums(acc):
+        for h in unroll(fours_down):
+            for r in unroll(LANES):
+                i = i0 + row + h * row_step + r
+                for w in unroll(fours_across):
+                    v = acc[(h * LANES + r) * fours_across + w]
+                    j = j0 + column + w * column_step
+                    if whole:
+                        if (i < m) & (j < n):
+                            store(group, i, j, LANES, v)
+                    else:
+                        for e in unroll(LANES):
+                            if (i < m) & (j + e < n):
+                                store(group, i, j + e, 1, v[e])
+
+    if parts == 1:
+        store_sums(acc)
+    else:
+        sums = workspace(dt, parts * tiles * down * across)
+        counters = workspace(i32, tiles)
+
+        def place_of(part, v):
+            return ((part * tiles + tile) * len(acc) + v) * (HIGH * wide * LANES) + thread * LANES
+
+        for v in unroll(len(acc)):
+            sums.store(acc[v], place_of(part, v))
+        if arrives_last(counters, tile, parts):
+            # One part at a time: registers are scarce, as a multiprocessor has four blocks.
+            total = sums_of_parts(lambda k, v: sums.load(place_of(k, v), width=LANES), parts, len(acc), ahead=1)
+            store_sums(total)
 
 
 @inline
@@ -198,10 +269,11 @@ def register_matmul(out, a, b, dt):
     def store(group, i, j, width, v):
         out[position(delinearise(group, batch) + (i, j), width=width, axis=out.rank - 1)] = v.cast(out.dtype)
 
+    m, n, depth, groups = out.shape[-2], out.shape[-1], a.shape[-1], product(batch)
+    shape, parts = tile_plan(m, n, depth, groups, dt)
     register_tiles(
-        out.shape[-2], out.shape[-1], a.shape[-1], product(batch), dt, matrix_operand(a, batch, dt, by_rows=True),
-        matrix_operand(b, batch, dt, by_rows=False), store,
-        shape=tile_shape(out.shape[-2], out.shape[-1], product(batch), dt),
+        m, n, depth, groups, dt, matrix_operand(a, batch, dt, by_rows=True),
+        matrix_operand(b, batch, dt, by_rows=False), store, shape=shape, parts=parts,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from kernels.gpu_layout import (
     row_classes,
     wait_to_meet,
 )
+from kernels.gpu_reduce import is_last, sums_of_parts
 from kernels.gpu_warpgroup_stores import store_chunks, store_ragged, store_sums, stores_chunks
 from kernels.gpu_warpgroup_tiles import (
     along_rows,
@@ -24,6 +25,7 @@ from kernels.gpu_warpgroup_tiles import (
     comes_later,
     is_far_from_lines,
     narrow_columns,
+    parts_of_k,
     reads_by_class,
     tile_columns,
 )
@@ -37,6 +39,7 @@ from kernels.gpu_warpgroups import (
     fewer_registers,
     hide_columns,
     make_barrier,
+    meet_warps,
     more_registers,
     multiply_tiles,
     next_stage,
@@ -55,6 +58,8 @@ DEEP = 64
 WARPGROUP = 128
 # Bytes of shared memory for the stages, of which there are at most eight.
 STAGE_BYTES = 200 * 1024
+# Vectors of sums of other parts that a thread loads before it adds them up.
+SUMS_AHEAD = 16
 # Warps of a block that lay out what is needed later: more would take memory from the products, one is too slow.
 LATER_WARPS = 2
 
@@ -91,14 +96,18 @@ def warpgroup_matmul(out, a, b):
     m, n, depth = out.shape[-2], out.shape[-1], a.shape[-1]
     batch = out.shape[:-2]
     right, right_turned = along_rows(b)
-    across = tile_columns(m, n, product(batch), any_width=right_turned)
+    left, left_turned = along_rows(a)
+    unlined = can_map(right) and not right_turned and is_far_from_lines(right, m, out.size * depth)
+    # k may be divided among blocks where nothing is to be laid out.
+    at_hand = can_map(left) and can_map(right) and not unlined
+    parts = parts_of_k(m, n, product(batch), ceildiv(depth, DEEP)) if at_hand else 1
+    across = tile_columns(m, n, product(batch), ceildiv(depth, DEEP), any_width=right_turned, parts=parts)
     across = choice("columns", across, [c for c in WIDTHS if right_turned or c % 64 == 0])
     left_bytes, right_bytes = DOWN * DEEP * 2, across * DEEP * 2
     most_stages = min(STAGE_BYTES // (left_bytes + right_bytes), 8)
     stages = choice("stages", most_stages, [s for s in (3, 4, 5, 6) if s < most_stages])
     # A last column of tiles that is narrow is left for the blocks that have had fewer tiles than others.
-    narrow = narrow_columns(n, across)
-    left, left_turned = along_rows(a)
+    narrow = narrow_columns(n, across) if parts == 1 else 0
     left_by_k, right_by_k = not left_turned, right_turned
     by_class = left_by_k and reads_by_class(left, right_by_k, m)
     # Rows of the result from one of a tile to the next.
@@ -106,16 +115,15 @@ def warpgroup_matmul(out, a, b):
     tiles_down = class_tiles(m) if by_class else ceildiv(m, DOWN)
     tiles_across = n // across if narrow else ceildiv(n, across)
     tiles = tiles_down * tiles_across * product(batch)
-    pair = blocks_of_pair(tiles_down, by_class=by_class)
-    unlined = can_map(right) and not right_by_k and is_far_from_lines(right, m, out.size * depth)
+    pair = blocks_of_pair(tiles_down, by_class=by_class) if parts == 1 else 1
     later = (not can_map(right) or unlined) and comes_later(right, right_by_k, tiles_down, tiles_across)
     band_rows = choice("band", LATER_BAND if later else BAND, (4, 8, 16, 32))
     # What follows counts pairs, where there are some: of blocks, and of tiles below each other.
     pairs_down, tiles, band_pairs = tiles_down // pair, tiles // pair, band_rows // pair
     narrow_count = pairs_down * product(batch) if narrow else 0
-    at_hand = (can_map(left) or by_class) and can_map(right) and not unlined
+    at_hand = at_hand or (by_class and can_map(right) and not unlined)
     # Laying out is work for all; there may be fewer tiles than multiprocessors.
-    blocks = (tiles + narrow_count) * pair
+    blocks = (tiles * parts + narrow_count) * pair
     launch(
         blocks=blocks if at_hand else max(blocks, PROCESSORS), threads=3 * WARPGROUP, resident=True,
         together=not at_hand, cluster=pair,
@@ -164,7 +172,11 @@ def warpgroup_matmul(out, a, b):
     steps = ceildiv(index(reach), DEEP)
     # How deep the last step is, where it is known to be less than the others.
     rest = ceildiv(reach % DEEP, 16) * 16 if is_static(reach) else 0
-    rest = rest if rest < DEEP else 0
+    rest = rest if rest < DEEP and parts == 1 else 0
+    # Where k is divided, who comes last with the sums of a part adds up those of all.
+    sums = workspace(f32, parts * tiles * DOWN * across) if parts > 1 else None
+    comers = workspace(i32, tiles) if parts > 1 else None
+    is_last_flag = shared(i32, 1) if parts > 1 else None
     # Narrow tiles wait for memory: few columns are copied (a strip, or a whole tile's), several steps to a stage.
     strip = narrow == 8 and not right_by_k
     narrow_wide = across if right_by_k else 8 if strip else 64
@@ -187,6 +199,17 @@ def warpgroup_matmul(out, a, b):
         if by_class:
             return down % CLASSES + (down // CLASSES * pair + part.cast(index)) * CLASSES
         return down * pair + part.cast(index)
+
+    def tile_of(item):
+        """The tile that this is of, and the part of k."""
+        return (item, 0) if parts == 1 else (item % tiles, item // tiles)
+
+    def steps_of(share):
+        """The first step along k of a part, and the first behind it."""
+        if parts == 1:
+            return 0, steps
+        each = ceildiv(ceildiv(reach, DEEP), parts)
+        return share * each, min(share * each + each, index(ceildiv(reach, DEEP)))
 
     def first_row(down):
         """The row of the result that is the first of this row of tiles."""
@@ -214,11 +237,12 @@ def warpgroup_matmul(out, a, b):
     def produce():
         stage, parity = i32(0), i32(1)
 
-        def copy(lead, down, j0, stage, parity, *, right_map, columns, steps_each=1):
+        def copy(lead, down, j0, share, stage, parity, *, right_map, columns, steps_each=1):
             column = j0.cast(i32)
             row = ((down // CLASSES if by_class else down) * DOWN).cast(i32)
             before = skipped(down)
-            for first in range(0, steps, steps_each):
+            begun, end = steps_of(share)
+            for first in range(begun, end, steps_each):
                 wait_for(empty(stage), parity)
                 arrive_expecting(full(stage), size=steps_each * (left_bytes + columns * DEEP * 2))
                 to = memory + stage * (left_bytes + right_bytes)
@@ -237,18 +261,20 @@ def warpgroup_matmul(out, a, b):
                 stage, parity = next_stage(stage, parity, stages=stages)
             return stage, parity
 
-        for tile in range(taker, tiles, takers):
+        for item in range(taker, tiles * parts, takers):
+            tile, share = tile_of(item)
             lead, down, j0 = place(tile)
             wait_for_column(j0 // across)
-            stage, parity = copy(lead, down, j0, stage, parity, right_map=right_map, columns=across)
+            stage, parity = copy(lead, down, j0, share, stage, parity, right_map=right_map, columns=across)
         if narrow:
             first, sharing = narrow_tiles()
             for tile in range(first, narrow_count, sharing):
                 lead, down, j0 = narrow_place(tile)
                 wait_for_column(j0 // across)
                 stage, parity = copy(
-                    lead, down, j0, stage, parity, right_map=narrow_map, columns=narrow_wide, steps_each=narrow_steps
-                )
+                    lead, down, j0, 0, stage, parity, right_map=narrow_map, columns=narrow_wide,
+                    steps_each=narrow_steps,
+                )  # fmt: skip
 
     def wait_for_column(which):
         """Wait until this column of tiles of the right operand is laid out."""
@@ -281,36 +307,64 @@ def warpgroup_matmul(out, a, b):
             stage, parity = next_stage(stage, parity, stages=stages)
             return acc, stage, parity
 
-        def multiply(lead, down, j0, stage, parity, *, columns, steps_each=1, strip=False):
+        def add_up(acc, tile, share):
+            """Whether this is the last part of a tile, and with it the sums of all."""
+            mine, size = (thread - WARPGROUP) * 4, 2 * WARPGROUP * 4
+
+            def place_of(share, v):
+                return (share * tiles + tile) * (DOWN * across) + v * size + mine
+
+            def meet():
+                meet_warps(8)
+
+            # Eight columns each, as far as there are some.
+            count = min(len(acc) // 4, ceildiv(n, 8)) if is_static(n) and tiles_across == 1 else len(acc) // 4
+            for v in unroll(count):
+                sums.store(vector(*acc[4 * v : 4 * v + 4]), place_of(share, v))
+            last = is_last(comers, tile, parts, is_last_flag, thread == WARPGROUP, meet)
+            total = [splat(f32(0), 4) for _ in range(count)]
+            if last:
+                ahead = max(SUMS_AHEAD // count, 1)
+                total = sums_of_parts(lambda k, v: sums.load(place_of(k, v), width=4), parts, count, ahead=ahead)
+            total = total + [splat(f32(0), 4) for _ in range(len(acc) // 4 - count)]
+            return last, [total[k // 4][k % 4] for k in range(len(acc))]
+
+        def multiply(lead, down, j0, tile, share, stage, parity, *, columns, steps_each=1, strip=False):
             acc = [f32(0) for _ in range(columns // 2)]
             if by_class:
                 wait_for(full(stage), parity)
                 at = memory + stage * (left_bytes + right_bytes) + half.cast(i32) * (left_bytes // 2)
                 hide_columns(at, within, skipped(down), most=CLASSES - 1, group=half)
             # Where a stage has several steps, what is past the last one is zeros.
-            for _ in range(0, steps - 1 if rest and steps_each == 1 else steps, steps_each):
+            begun, end = steps_of(share)
+            for _ in range(begun, end - 1 if rest and steps_each == 1 else end, steps_each):
                 acc, stage, parity = multiply_stage(acc, stage, parity, deep=DEEP, steps_each=steps_each, strip=strip)
             if rest and steps_each == 1:
                 acc, stage, parity = multiply_stage(acc, stage, parity, deep=rest, strip=strip)
+            last = True
+            if parts > 1:
+                last, acc = add_up(acc, tile, share)
             acc = acc + [f32(0) for _ in range(16 - len(acc))]  # what stores columns takes 32 at once
             i = first_row(down) + (half * 64 + within // 32 * 16) * apart
-            if whole:
-                store_sums(out, acc, lead, i + within % 32 // 4 * apart, j0, within % 4, apart=apart)
-            elif by_chunks:
-                store_chunks(out.writes[0], acc, lead, i, j0, turn, thread // 32 - 4, within % 32, apart=apart)
-            else:
-                store_ragged(out, acc, lead, i, j0, turn, thread // 32 - 4, within % 32, apart=apart)
+            if last:
+                if whole:
+                    store_sums(out, acc, lead, i + within % 32 // 4 * apart, j0, within % 4, apart=apart)
+                elif by_chunks:
+                    store_chunks(out.writes[0], acc, lead, i, j0, turn, thread // 32 - 4, within % 32, apart=apart)
+                else:
+                    store_ragged(out, acc, lead, i, j0, turn, thread // 32 - 4, within % 32, apart=apart)
             return stage, parity
 
-        for tile in range(taker, tiles, takers):
+        for item in range(taker, tiles * parts, takers):
+            tile, share = tile_of(item)
             lead, down, j0 = place(tile)
-            stage, parity = multiply(lead, down, j0, stage, parity, columns=across)
+            stage, parity = multiply(lead, down, j0, tile, share, stage, parity, columns=across)
         if narrow:
             first, sharing = narrow_tiles()
             for tile in range(first, narrow_count, sharing):
                 lead, down, j0 = narrow_place(tile)
                 stage, parity = multiply(
-                    lead, down, j0, stage, parity, columns=narrow, steps_each=narrow_steps, strip=strip
+                    lead, down, j0, tile, 0, stage, parity, columns=narrow, steps_each=narrow_steps, strip=strip
                 )
 
     if thread == 0:

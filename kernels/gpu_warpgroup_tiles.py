@@ -22,8 +22,14 @@ LATER_BAND = 32
 EARLY = -(-PROCESSORS // LATER_BAND)
 # A last column of tiles that is so narrow is computed no wider than that.
 NARROW = 32
-# What a tile takes besides its columns, in columns.
+# What a step along k of a tile takes besides its columns, in columns.
 TILE_COST = 28
+# What it takes to leave sums of a part of k to the block that adds up those of all, in columns of a step: at all, and
+# for each column that is written or read. Steps that a part has at least.
+PARTS_COST, SUMS_COST = 600, 2
+LEAST_STEPS = 4
+# Rows of the result up to which its transpose is computed.
+FEW_ROWS = 64
 # Products that make it worth laying out an operand: below, blocks would wait for each other longer than they work.
 LEAST_WORK = 1 << 25
 # Products, and rows of the result, from which on it is worth it for rows that do not begin at lines of the cache.
@@ -49,6 +55,14 @@ def fits_warpgroups(out, a, b):
         return False
     work = out.size * a.shape[-1]
     return (is_mapped(a) and is_mapped(b)) or not is_static(work) or work >= LEAST_WORK
+
+
+@inline
+def is_turned(out, a, b):
+    """Whether the transpose of the result is computed: a tile has as many rows in any case, and there are few."""
+    m, n = out.shape[-2], out.shape[-1]
+    few = is_static(m) and m <= FEW_ROWS and (not is_static(n) or n > m)
+    return few and is_mapped(a) and is_mapped(b)
 
 
 @inline
@@ -125,18 +139,55 @@ def narrow_columns(n, columns):
 
 
 @inline
-def tile_columns(m, n, groups, *, any_width):
+def tile_columns(m, n, groups, steps, *, any_width, parts):
     """How wide a tile is: the width at which all tiles together take the least time; wide ones read less.
 
     `any_width`: multiples of 32 will do; where columns are copied by the 64, multiples of that.
     """
     best, least = 128, None
-    if not is_static(m) or not is_static(n) or not is_static(groups):
-        return best
-    for columns in unroll(WIDTHS):
-        if any_width or columns % 64 == 0:
-            rounds = ceildiv(ceildiv(m, DOWN) * whole_columns(n, columns) * groups, PROCESSORS)
-            cost = rounds * (columns + TILE_COST)
-            if least is None or cost < least:
-                best, least = columns, cost
+    if is_static(m) and is_static(n) and is_static(groups):
+        for columns in unroll(WIDTHS):
+            if any_width or columns % 64 == 0:
+                cost = tiles_cost(tile_count(m, n, groups, columns), columns, steps, parts)
+                if least is None or cost < least:
+                    best, least = columns, cost
     return best
+
+
+@inline
+def parts_of_k(m, n, groups, steps):
+    """In how many parts steps along k are divided among blocks, where that takes less time.
+
+    It is the same however the operands lie in memory and however wide tiles are: a sum has the same bits.
+    """
+    best, least = 1, None
+    if is_static(m) and is_static(n) and is_static(groups) and is_static(steps):
+        for columns in unroll(WIDTHS):
+            if columns % 64 == 0:
+                tiles = tile_count(m, n, groups, columns)
+                parts = whole_parts(min(PROCESSORS // max(tiles, 1), steps // LEAST_STEPS), steps)
+                cost = tiles_cost(tiles, columns, steps, parts)
+                if least is None or cost < least:
+                    best, least = parts, cost
+    return best
+
+
+@inline
+def tile_count(m, n, groups, columns):
+    """Tiles that take the full time."""
+    return ceildiv(m, DOWN) * whole_columns(n, columns) * groups
+
+
+@inline
+def tiles_cost(tiles, columns, steps, parts):
+    """What tiles of this width take, in columns of a step; where nobody knows how many steps there are, of one."""
+    cost = ceildiv(tiles * parts, PROCESSORS) * (columns + TILE_COST)
+    if is_static(steps):
+        cost = cost * ceildiv(steps, parts)
+    return cost if parts == 1 else cost + PARTS_COST + (parts + 1) * columns * SUMS_COST
+
+
+@inline
+def whole_parts(parts, steps):
+    """About so many parts, none of them without steps."""
+    return 1 if parts < 2 else ceildiv(steps, ceildiv(steps, parts))

@@ -1,7 +1,7 @@
 """log, log2 and log1p: the exponent, plus log(m) on sqrt(1/2) <= m < sqrt(2) by the series of (m - 1) / (m + 1)."""
 
 from kernels.language import *
-from kernels.math_arithmetic import bits_of, horner, mantissa_bits
+from kernels.math_arithmetic import bits_of, divided_in_range, horner, mantissa_bits
 
 # (log((1 + s) / (1 - s)) / s - 2) / s**2 as a polynomial in s**2 on |s| <= 0.1716, minimax, highest power first.
 LOG_F32 = (0.29871064, 0.39977577, 0.66666776)
@@ -30,7 +30,7 @@ def split_any_exponent(x):
 @inline
 def log_of_one_plus(f, correction):
     """log(1 + f) + correction for sqrt(1/2) <= 1 + f < sqrt(2) and a correction below half an ulp."""
-    s = f / (f + 2.0)
+    s = divided_in_range(f, f + 2.0)
     z = s * s
     half_square = 0.5 * f * f
     tail = z * horner(z, LOG_F32 if f.dtype == f32 else LOG_F64)
@@ -78,7 +78,7 @@ def log1p_function(x):
     lost = (1.0 - (u - v)) + (x - v)
     n, m = split_exponent(u)
     near = n == 0
-    y = log_from(n, select(near, x, m - 1.0), select(near, x.dtype(0), lost / u))
+    y = log_from(n, select(near, x, m - 1.0), select(near, x.dtype(0), divided_in_range(lost, u)))
     return select(x == 0.0, x, log_specials(u, y))
 
 

@@ -111,3 +111,49 @@ def two_product(a, b):
     """The pair a * b."""
     high = a * b
     return high, fma(a, b, -high)
+
+
+@inline
+def divided_in_range(top, bottom):
+    """top / bottom where the bottom and its reciprocal are normal numbers, or infinite or NaN where the quotient is not
+    used, and nothing that matters overflows or gets lost on the way.
+
+    NVIDIA's division looks at its operands first and may branch; the card's estimate of the reciprocal and what the
+    quotient by it leaves over are a third of that, and as exact but for rare ties.
+    """
+    if not estimates(bottom):
+        return top / bottom
+    r = reciprocal_nearly(bottom)
+    quotient = top * r
+    return fma(fma(-quotient, bottom, top), r, quotient)
+
+
+@inline
+def reciprocal_nearly(x):
+    """1 / x for such an x, by the card's estimate (1 ulp) where it has one: for who corrects what it makes of it."""
+    return estimated("llvm.nvvm.rcp.approx.ftz.f", x) if estimates(x) else 1.0 / x
+
+
+@inline
+def reciprocal_root(x):
+    """1 / sqrt(x), < 1 ulp. NVIDIA's root and division look at their operands first and may branch: a third of that is
+    to correct the card's estimate, but where there is nothing to correct, at zero and infinity."""
+    if not estimates(x):
+        return 1.0 / sqrt(x)
+    r = estimated("llvm.nvvm.rsqrt.approx.f", x)
+    error = fma(-(x * r), r, 1.0)
+    return select(error == error, fma(0.5 * r, error, r), r)
+
+
+@inline
+def estimates(x):
+    """Whether the target has instructions for what is nearly the reciprocal, or its root, of such a number."""
+    return target.is_nvidia and x.dtype == f32
+
+
+@inline
+def estimated(instruction, x):
+    """What such an instruction makes of each lane."""
+    if x.width == 1:
+        return intrinsic(instruction, f32, 1, x)
+    return vector(*[intrinsic(instruction, f32, 1, x[k]) for k in range(x.width)])

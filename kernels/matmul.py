@@ -7,7 +7,7 @@ from kernels.gpu_register_tiles import register_matmul
 from kernels.gpu_tensor_cores import has_tensor_cores, tensor_core_matmul
 from kernels.gpu_vectors import vector_product
 from kernels.gpu_warpgroup_matmul import warpgroup_matmul
-from kernels.gpu_warpgroup_tiles import fits_warpgroups
+from kernels.gpu_warpgroup_tiles import fits_warpgroups, is_turned
 from kernels.indexing import delinearise, fix_leading, matrix_at, product
 from kernels.language import *
 from kernels.one_row_product import row_product
@@ -33,7 +33,10 @@ def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
     elif target.is_nvidia and is_static(out.shape[-1]) and out.shape[-1] == 1 and out.dtype.is_float:
         vector_product(out.permute(swapped), b.permute(swapped), a.permute(swapped), dt)
     elif target.is_gpu and fits_warpgroups(out, a, b):
-        warpgroup_matmul(out, a, b)
+        if is_turned(out, a, b):
+            warpgroup_matmul(out.permute(swapped), b.permute(swapped), a.permute(swapped))
+        else:
+            warpgroup_matmul(out, a, b)
     elif target.is_gpu and has_tensor_cores(a, b):
         tensor_core_matmul(out, a, b)
     elif target.is_nvidia:

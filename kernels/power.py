@@ -3,7 +3,7 @@
 from kernels.exponential import exp2_of
 from kernels.language import *
 from kernels.logarithm import split_any_exponent
-from kernels.math_arithmetic import horner, quick_two_sum, split_integer, two_product
+from kernels.math_arithmetic import horner, quick_two_sum, reciprocal_nearly, split_integer, two_product
 
 # log2((1 + s) / (1 - s)) / s as a polynomial in z = s**2: the first two coefficients as pairs, then the rest (highest
 # power first) as minimax of what those two leave.
@@ -28,7 +28,7 @@ def log2_pair(x):
     f = m - 1.0
     sum_high = m + 1.0
     sum_low = m - (sum_high - 1.0)
-    reciprocal = 1.0 / sum_high
+    reciprocal = reciprocal_nearly(sum_high)
     s = f * reciprocal
     s_low = reciprocal * fma(-s, sum_low, fma(-s, sum_high, f))
     z, z_low = two_product(s, s)

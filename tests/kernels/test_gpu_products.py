@@ -104,3 +104,30 @@ def test_all_threads_of_a_column_load_as_many_elements_at_once(shape, loads):
         graph.output(ops.softmax(graph.inputs[0], axis=0))
     (kernel,) = compile(graph, target="sm_90a", cache=False).kernels
     assert kernel.ir("ptx").count("ld.global") == loads
+
+
+@pytest.mark.parametrize(
+    ("dtype", "m", "n", "depth", "at_least"),
+    [
+        ("bf16", 16, 4096, 4096, 120),
+        ("bf16", 2, 1024, 4096, 100),
+        ("bf16", 256, 256, 8192, 120),
+        ("f32", 64, 1024, 1024, 120),
+        ("f32", 512, 512, 4096, 250),
+        ("f32", 333, 501, 3001, 200),
+    ],
+)
+def test_few_tiles_of_a_long_sum_are_divided_among_all_multiprocessors(dtype, m, n, depth, at_least):
+    with Graph("product", inputs=[TensorType(dtype, (m, depth)), TensorType(dtype, (depth, n))]) as graph:
+        graph.output(graph.inputs[0] @ graph.inputs[1])
+    model = compile(graph, target="sm_90a", cache=False)
+    (blocks,) = model.record(model.kernels[0].name).launch.blocks
+    assert blocks >= at_least
+
+
+def test_what_fills_the_card_is_not_divided():
+    with Graph("product", inputs=[TensorType("f32", (4096, 4096))] * 2) as graph:
+        graph.output(graph.inputs[0] @ graph.inputs[1])
+    model = compile(graph, target="sm_90a", cache=False)
+    taken = {choice.name: choice.taken for choice in model.record(model.kernels[0].name).choices}
+    assert taken["parts"] == 1
