@@ -21,7 +21,7 @@ HIGH = 16
 PAD = 4
 # The most taps of a convolution that have their places in shared memory.
 TAPS = 2048
-# Shapes of tiles, as tile_shape gives them.
+# Shapes of tiles, as tile_plan gives them.
 SMALL = (64, 64, 16, 16)
 TALL = (128, 64, 16, 16)
 LARGE = (128, 128, 8, 8)
@@ -240,7 +240,7 @@ def register_tiles(m, n, depth, groups, dt, left, right, store, *, shape, parts=
         for v in unroll(len(acc)):
             sums.store(acc[v], place_of(part, v))
         if arrives_last(counters, tile, parts):
-            # One part at a time: registers are scarce, as a multiprocessor has four blocks.
+            # One part at a time: registers are scarce, as a multiprocessor has four blocks of small tiles.
             total = sums_of_parts(lambda k, v: sums.load(place_of(k, v), width=LANES), parts, len(acc), ahead=1)
             store_sums(total)
 

@@ -125,6 +125,16 @@ def test_few_tiles_of_a_long_sum_are_divided_among_all_multiprocessors(dtype, m,
     assert blocks >= at_least
 
 
+@pytest.mark.parametrize("dtype", ["bf16", "f32"])
+@pytest.mark.parametrize(("m", "n", "depth"), [(0, 1024, 4096), (64, 0, 4096), (64, 1024, 0)])
+def test_products_without_elements_or_summands_compile(dtype, m, n, depth):
+    with Graph("product", inputs=[TensorType(dtype, (m, depth)), TensorType(dtype, (depth, n))]) as graph:
+        graph.output(graph.inputs[0] @ graph.inputs[1])
+    model = compile(graph, target="sm_90a", cache=False)
+    blocks = [count for kernel in model.kernels for count in model.record(kernel.name).launch.blocks]
+    assert all((count == 0) is (m * n == 0) for count in blocks)
+
+
 def test_what_fills_the_card_is_not_divided():
     with Graph("product", inputs=[TensorType("f32", (4096, 4096))] * 2) as graph:
         graph.output(graph.inputs[0] @ graph.inputs[1])

@@ -160,6 +160,12 @@ def test_error_of_gelu_in_its_far_tail(dtype: type, lowest: float) -> None:
 
 
 @WIDER
+def test_error_of_gelu_where_it_is_largest_of_all_f32() -> None:
+    x = np.array([-7.7813005], np.float32)
+    check("gelu", normal_cdf(x) * x.astype(EXTENDED), 5.1, x)
+
+
+@WIDER
 @pytest.mark.parametrize(("dtype", "lowest"), [(np.float32, -112), (np.float64, -756)])
 def test_error_of_silu_down_to_nothing(dtype: type, lowest: float) -> None:
     rng = np.random.default_rng(6)
