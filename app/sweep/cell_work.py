@@ -36,14 +36,15 @@ class GraphTask:
 KNOWN = named(GraphTask)
 
 
-def packed(task: CompileTask) -> bytes:
-    """Done here: a parcel of a `GraphTask`."""
+def packed(task: CompileTask) -> tuple[bytes, int]:
+    """Done here: a parcel of a `GraphTask`, and of how many operations its graph is."""
     source = _source(task.source)
     if isinstance(source, CompilerError):
         raise source
     folders = (*source.library_paths, *([Path(task.library)] if task.library else ()))
     sent = tuple(kernel_folder(folder) for folder in folders)
-    return parcel(GraphTask(stored_name(task.source), document_of(source.graph), task.options, sent, release()))
+    asked = GraphTask(stored_name(task.source), document_of(source.graph), task.options, sent, release())
+    return parcel(asked), len(source.graph.ops)
 
 
 @cache

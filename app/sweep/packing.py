@@ -26,9 +26,11 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """A cell as it is sent: the bytes of a parcel, as an array, of which a large one need not go through a pipe."""
+    """A cell as it is sent: the bytes of a parcel, as an array, of which a large one need not go through a pipe; and
+    how many operations its graph has."""
 
     parcel: Any
+    operations: int
 
 
 KNOWN = named(Cells)
@@ -56,7 +58,8 @@ def serve(channel: Channel) -> None:
         cells: Cells = channel.receive().value
         for task in cells.tasks:
             try:
-                channel.send(Packed(np.frombuffer(packed(task), np.uint8)))
+                parcel, operations = packed(task)
+                channel.send(Packed(np.frombuffer(parcel, np.uint8), operations))
             except CompilerError as error:
                 channel.send(refusal(error))
         keep_called()

@@ -114,8 +114,11 @@ def _spec(found: dict[str, Any], path: Path) -> Spec:
     figures = {name: _figure(found, name) for name in _FIGURES if name in found}
     if not lists["sources"]:
         raise ParseError("it needs sources, as in sources = ['sample:mlp']")
-    name = figures.pop("name", path.stem)
-    check_tag(name)
+    name = figures.pop("name", None)
+    if name is None:
+        name = _name_of(path)
+    else:
+        _check_name(name)
     folder = path.absolute().parent
     common = (
         [_source(text, folder) for text in lists["sources"]],
@@ -141,6 +144,23 @@ def _spec(found: dict[str, Any], path: Path) -> Spec:
         _check(cell)
     once = {json.dumps(asdict(cell), sort_keys=True): cell for cell in cells}  # a list may name a thing twice
     return Spec(name, tuple(once.values()), **figures)
+
+
+def _check_name(name: str) -> None:
+    try:
+        check_tag(name)
+    except CompilerError as error:
+        raise ParseError(f"its name is the tag of its runs, and {error}") from None
+
+
+def _name_of(path: Path) -> str:
+    """What a sweep is called that has no name: as its file, as far as runs can have that for a tag."""
+    name = "-".join(path.stem.split())
+    try:
+        check_tag(name)
+    except CompilerError:  # a number, or what means a run already
+        return f"sweep-{name}"
+    return name
 
 
 def _list(found: Mapping[str, Any], name: str) -> list[Any]:

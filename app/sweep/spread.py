@@ -37,19 +37,19 @@ class ClusterWorkers:
         """The number of each task with None as it begins, and with what came of it."""
         if not tasks:
             return
-        sent: list[int] = []
-        parcels: list[bytes] = []
+        found: dict[int, packing.Packed] = {}
         with _Packer(self.nursery, tasks) as packer:
             cluster = self.join()
             for number in range(len(tasks)):
                 answer = packer.next()
-                if isinstance(answer, bytes):
-                    parcels.append(answer)
-                    sent.append(number)
+                if isinstance(answer, packing.Packed):
+                    found[number] = answer
                 else:
                     yield number, answer
-            if sent:
-                yield from self._answered(cluster, sent, parcels)
+            if found:
+                # Large graphs first, so that no worker is left with one in the end; otherwise in the order given.
+                sent = sorted(found, key=lambda number: -found[number].operations)
+                yield from self._answered(cluster, sent, [found[number].parcel.tobytes() for number in sent])
 
     def _answered(
         self, cluster: Cluster, sent: Sequence[int], parcels: Sequence[bytes]
@@ -91,8 +91,8 @@ class _Packer:
         self._child.end()
         self._nursery.close()
 
-    def next(self) -> bytes | Refusal:
-        """The parcel of the next task, or why there is none."""
+    def next(self) -> packing.Packed | Refusal:
+        """The next task as it is sent, or why it cannot be."""
         del self._left[0]
         try:
             answer = self._child.channel.receive().value
@@ -101,7 +101,7 @@ class _Packer:
             if self._left:
                 self._child = self._begin()
             return Refusal("ExecutionError", f"the process that read its source ended ({status})")
-        return answer.parcel.tobytes() if isinstance(answer, packing.Packed) else answer
+        return answer
 
     def _begin(self) -> Child | Born:
         child = self._nursery.child(packing.ANSWERS)

@@ -14,6 +14,7 @@ import pytest
 from command_line import ROOT, SCALE, TWO, assert_one_line, document
 from forked_workers import forked_workers, worker_processes
 
+from app.sweep.child import CompileTask
 from app.sweep.engine import run_cells
 from app.sweep.outcomes import DONE, outcomes
 from app.sweep.spec import read_spec
@@ -126,6 +127,12 @@ def test_a_source_that_ends_the_process_that_reads_it_is_refused_and_the_others_
     cells = document(kernelglass("sweep", spec, "--json", "--scheduler", cluster.address))["cells"]
     said = {(cell["source"].endswith("end.py"), cell["status"], cell["error"]) for cell in cells}
     assert said == {(False, "done", ""), (True, "failed", "the process that read its source ended (status 3)")}
+
+
+def test_large_graphs_of_a_sweep_go_to_workers_first(cluster):
+    asked = [CompileTask(f"sample:{name}", CompileOptions("sm_90a")) for name in ("reduce", "mlp", "llama-layer")]
+    begun = [number for number, answer in ClusterWorkers(lambda: cluster).compiled(asked) if answer is None]
+    assert begun == [2, 1, 0]
 
 
 def test_nobody_is_asked_for_a_sweep_of_which_nothing_is_left(kernelglass, spec):

@@ -77,6 +77,20 @@ def test_a_cell_that_fails_is_kept_with_its_reason(kernelglass, spec):
     assert retried[0] == compiled and retried[1]["run"] > there["run"]
 
 
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("two words", "two-words"), ("2026", "sweep-2026"), ("c12", "sweep-c12"), ("latest", "sweep-latest"), ("ü", "ü")],
+)
+def test_a_sweep_without_a_name_is_called_as_its_file_as_far_as_a_tag_can_be(spec, file, name):
+    assert read_spec(spec("", file)).name == name
+
+
+@pytest.mark.parametrize("name", ["", "two words", "2026", "latest"])
+def test_a_name_that_is_no_tag_is_refused_with_what_it_is_for(kernelglass, spec, name):
+    found = kernelglass("sweep", spec(f'name = "{name}"'))
+    assert_one_line(found, 2, "its name is the tag of its runs", "is not a tag")
+
+
 def test_a_source_that_changed_makes_new_cells(kernelglass, spec, tmp_path):
     path = spec("levels = [0]")
     first = document(kernelglass("sweep", path, "--json"))["cells"][0]
