@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from hands import Hands
 from PySide6.QtCore import QObject, QPoint, QRect, Qt, QTimer, Signal
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
+from robot_hands import Hands
 from screen import RAW
 
 WAIT = 120.0

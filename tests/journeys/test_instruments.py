@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.journeys import screen
-from tests.journeys.hands import Hands
+from tests.journeys.robot_hands import Hands
 
 
 def test_a_program_that_fails_is_told_and_the_next_one_runs(tmp_path: Path) -> None:

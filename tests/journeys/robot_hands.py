@@ -1,4 +1,4 @@
-"""A process that starts programs for a journey: `hands.py` reads one as a JSON list a line and answers with a line.
+"""A process that starts programs for a journey: `robot_hands.py` reads one as a JSON list a line, and answers with one.
 
 Not the window's process: whoever starts a program holds the interpreter until that program has begun, which takes
 milliseconds, and the window's thread waits for the interpreter. No user has his hands in there.
