@@ -155,7 +155,7 @@ def _check_name(name: str) -> None:
 
 def _name_of(path: Path) -> str:
     """What a sweep is called that has no name: as its file, as far as runs can have that for a tag."""
-    name = "-".join(path.stem.split())
+    name = "-".join(path.stem.split()).encode(errors="replace").decode()  # names of files need not be UTF-8
     try:
         check_tag(name)
     except CompilerError:  # a number, or what means a run already

@@ -79,10 +79,15 @@ def test_a_cell_that_fails_is_kept_with_its_reason(kernelglass, spec):
 
 @pytest.mark.parametrize(
     ("file", "name"),
-    [("two words", "two-words"), ("2026", "sweep-2026"), ("c12", "sweep-c12"), ("latest", "sweep-latest"), ("ü", "ü")],
-)
-def test_a_sweep_without_a_name_is_called_as_its_file_as_far_as_a_tag_can_be(spec, file, name):
-    assert read_spec(spec("", file)).name == name
+    [
+        ("two words", "two-words"), ("2026", "sweep-2026"), ("c12", "sweep-c12"), ("latest", "sweep-latest"),
+        ("ü", "ü"), ("not\udcffUTF-8", "not?UTF-8"),
+    ],
+)  # fmt: skip
+def test_a_sweep_without_a_name_is_called_as_its_file_as_far_as_a_tag_can_be(kernelglass, spec, file, name):
+    path = spec("levels = [0]", file)
+    assert read_spec(path).name == name
+    assert document(kernelglass("sweep", path, "--json"))["sweep"] == name
 
 
 @pytest.mark.parametrize("name", ["", "two words", "2026", "latest"])
