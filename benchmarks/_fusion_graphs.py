@@ -1,4 +1,5 @@
-"""Graphs to time with and without fusion: random ones, each from a number, and the same thing named and written out.
+"""Graphs to time with and without fusion: random ones, each from a number, kernels whose operands something is
+computed on, and the same thing named and written out.
 
 Sizes are large enough that a call's own cost is no part of the time, and small enough that hundreds fit in minutes.
 """
@@ -205,6 +206,92 @@ def _twice() -> tuple[Twice, ...]:
 
 
 TWICE = _twice()
+
+
+@dataclass(frozen=True)
+class Computed:
+    """A kernel with something computed on some of its operands, which may be fused into them."""
+
+    name: str
+    dtype: str
+    shapes: tuple[tuple[int, ...], ...]
+    build: Build
+    which: tuple[int, ...]
+    for_cards: bool = False  # much for a CPU
+
+    def graph(self) -> Graph:
+        with Graph(self.name, inputs=[TensorType(self.dtype, shape) for shape in self.shapes]) as graph:
+            graph.output(self.build(*[ops.abs(x) if k in self.which else x for k, x in enumerate(graph.inputs)]))
+        return graph
+
+
+def _product_of(a: Any, b: Any) -> Any:
+    return a @ b
+
+
+def _turned_product(a: Any, b: Any) -> Any:
+    return a @ ops.transpose(b, (1, 0))
+
+
+def _convolution(x: Any, w: Any) -> Any:
+    return ops.conv2d(x, w, padding=(1, 1))
+
+
+PRODUCTS = (
+    (1, 4096, 4096), (8, 4096, 4096), (13, 4104, 777), (16, 14336, 4096), (64, 512, 512), (64, 1024, 4096),
+    (128, 1024, 128), (256, 256, 256), (256, 8192, 256), (300, 300, 300), (333, 3001, 501), (512, 512, 512),
+    (512, 4096, 512), (1000, 1024, 1000), (2048, 2048, 2048), (2045, 1029, 1795), (4096, 4096, 4096),
+)  # fmt: skip
+ATTENTIONS = (
+    (4, 16, 1024, 128), (1, 8, 128, 64), (2, 8, 300, 64), (1, 32, 2048, 128), (2, 4, 200, 96), (1, 32, 512, 128),
+    (1, 16, 1024, 64), (4, 16, 512, 128), (2, 8, 300, 32), (4, 8, 48, 64),
+)  # fmt: skip
+CONVOLUTIONS = (
+    ((16, 64, 56, 56), (64, 64, 3, 3)), ((2, 32, 28, 28), (48, 32, 3, 3)), ((1, 64, 7, 7), (256, 64, 1, 1)),
+    ((1, 16, 6, 6), (512, 16, 3, 3)),
+)  # fmt: skip
+
+
+OTHERS = (
+    ("max-pool-3", (4, 32, 64, 64), lambda x: ops.max_pool2d(x, (3, 3), stride=(1, 1))),
+    ("max-pool-2", (4, 32, 64, 64), lambda x: ops.max_pool2d(x, (2, 2))),
+    ("avg-pool-5", (4, 32, 64, 64), lambda x: ops.avg_pool2d(x, (5, 5), stride=(2, 2))),
+    ("cumsum-rows", (512, 2048), lambda x: ops.cumsum(x, axis=1)),
+    ("cumsum-columns", (2048, 512), lambda x: ops.cumsum(x, axis=0)),
+    ("argmax-rows", (512, 2048), lambda x: ops.argmax(x, axis=1)),
+    ("argmax-columns", (2048, 512), lambda x: ops.argmax(x, axis=0)),
+    ("sum-rows", (512, 2048), lambda x: ops.sum(x, axis=1)),
+    ("max-columns", (2048, 512), lambda x: ops.max(x, axis=0)),
+    ("softmax-rows", (512, 2048), lambda x: ops.softmax(x, axis=1)),
+    ("softmax-columns", (2048, 512), lambda x: ops.softmax(x, axis=0)),
+    ("layer-norm", (512, 2048), lambda x: ops.layer_norm(x)),
+    ("mean-middle", (64, 128, 128), lambda x: ops.mean(x, axis=1)),
+)
+
+
+def _computed() -> tuple[Computed, ...]:
+    found = []
+    for dtype in ("f32", "bf16"):
+        found += [Computed(f"{name}-{dtype}", dtype, (shape,), build, (0,)) for name, shape, build in OTHERS]
+        for which, side in (((0,), "left"), ((1,), "right"), ((0, 1), "both")):
+            for m, k, n in PRODUCTS:
+                words = f"{dtype}-{m}x{k}x{n}-{side}"
+                much = m * k * n >= 1 << 35
+                found.append(Computed(f"product-{words}", dtype, ((m, k), (k, n)), _product_of, which, much))
+                if k == 4096 or k == 300:
+                    found.append(Computed(f"turned-{words}", dtype, ((m, k), (n, k)), _turned_product, which, much))
+            for shapes in CONVOLUTIONS:
+                words = "x".join(map(str, shapes[0]))
+                found.append(Computed(f"conv-{dtype}-{words}-{side}", dtype, shapes, _convolution, which))
+        for which, side in (((0,), "queries"), ((1,), "keys"), ((0, 1, 2), "all")):
+            for shape in ATTENTIONS:
+                words = "x".join(map(str, shape))
+                attend, much = ops.scaled_dot_product_attention, math.prod(shape) >= 1 << 21
+                found.append(Computed(f"attention-{dtype}-{words}-{side}", dtype, (shape,) * 3, attend, which, much))
+    return tuple(found)
+
+
+COMPUTED = _computed()
 
 
 def arrays_of(graph: Graph, seed: int) -> list[np.ndarray]:

@@ -1,6 +1,7 @@
-"""What fusing costs and gains: samples and random graphs fused and not, named ops beside the same thing written out.
+"""What fusing costs and gains: samples and other graphs fused and not, named ops beside what is written out.
 
     python benchmarks/fusion.py samples [--threads N] [--pairs N] [--again N] [--target sm_90a]
+    python benchmarks/fusion.py operands [--only TEXT] [--threads N] [--pairs N] [--again N] [--target sm_90a]
     python benchmarks/fusion.py random FIRST COUNT [--threads N] [--pairs N] [--again N] [--jobs N] [--target sm_90a]
     python benchmarks/fusion.py by-hand [--threads N] [--pairs N] [--again N] [--target sm_90a]
 
@@ -33,7 +34,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
-from _fusion_graphs import TWICE, arrays_of, drawn  # noqa: E402
+from _fusion_graphs import COMPUTED, TWICE, arrays_of, drawn  # noqa: E402
 
 MOST = 1.02
 BLOCK_SECONDS = 4e-3
@@ -120,6 +121,11 @@ def random_row(name: str, asked: argparse.Namespace) -> Row:
     return compared(name, (graph, graph), (False, True), asked, MOST)
 
 
+def operand_row(name: str, asked: argparse.Namespace) -> Row:
+    graph = next(one for one in COMPUTED if one.name == name).graph()
+    return compared(name, (graph, graph), (False, True), asked, MOST)
+
+
 def sample_row(name: str, asked: argparse.Namespace) -> Row:
     """A sample with its own sizes, inputs and kernels."""
     from app.inputs import graph_sizes, random_inputs
@@ -141,6 +147,11 @@ def sample_names() -> list[str]:
 
     names = [sample.name for sample in samples() if sample.name != "minilm"]  # wants a package of its own
     return [f"{name}:1" if name in LAYERED else name for name in names]
+
+
+def operand_rows(asked: argparse.Namespace) -> list[Row]:
+    names = [one.name for one in COMPUTED if asked.target != "cpu" or not one.for_cards]
+    return measured_rows(asked, [name for name in names if asked.only in name])
 
 
 def random_rows(asked: argparse.Namespace) -> list[Row]:
@@ -228,8 +239,8 @@ def sample_rows(asked: argparse.Namespace) -> list[Row]:
     return measured_rows(asked, sample_names())
 
 
-ROWS = {"samples": sample_rows, "random": random_rows, "by-hand": by_hand_rows}
-ROW = {"samples": sample_row, "random": random_row, "by-hand": by_hand_row}
+ROWS = {"samples": sample_rows, "operands": operand_rows, "random": random_rows, "by-hand": by_hand_rows}
+ROW = {"samples": sample_row, "operands": operand_row, "random": random_row, "by-hand": by_hand_row}
 
 
 def words(row: Row) -> str:
@@ -252,7 +263,9 @@ def summary(rows: Sequence[Row], asked: argparse.Namespace) -> str:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("what", nargs="?", choices=("samples", "random", "by-hand", "ahead"), default="by-hand")
+    parser.add_argument(
+        "what", nargs="?", choices=("samples", "operands", "random", "by-hand", "ahead"), default="by-hand"
+    )
     parser.add_argument("first", type=int, nargs="?", default=0)
     parser.add_argument("count", type=int, nargs="?", default=500)
     parser.add_argument("--threads", type=int, default=1)
@@ -260,6 +273,7 @@ def main() -> None:
     parser.add_argument("--again", type=int, default=4, help="processes for a graph that seems to take longer")
     parser.add_argument("--jobs", type=int, default=1, help="processes that compile ahead")
     parser.add_argument("--target", default="cpu")
+    parser.add_argument("--only", default="", help="part of the names of those whose operands are computed")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--once", default="", help=argparse.SUPPRESS)
     parser.add_argument("--part", type=int, default=0, help=argparse.SUPPRESS)
@@ -275,7 +289,7 @@ def main() -> None:
         rows = ROWS[asked.what](asked)
     if asked.json:
         print(json.dumps([asdict(row) for row in rows]))
-    print(summary(rows, asked))
+    print(summary(rows, asked) if rows else "nothing was timed")
 
 
 if __name__ == "__main__":

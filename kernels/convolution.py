@@ -27,6 +27,13 @@ def conv2d(out: FusedOutput, x: FusedInput, w: FusedInput, *, stride, padding, d
         panel_conv2d(out, x, w, stride, padding, dilation, groups)
 
 
+@stored("mo.conv2d")
+def operands_of_conv2d(x, w):
+    """Weights are packed, or loaded for a tile, for every few pixels of every image; an image once, but element by
+    element for all its taps, and rounding to 16 bits takes a processor as long as that."""
+    return not target.is_gpu and x.dtype.bits == 16, True
+
+
 @inline
 def panel_conv2d(out, x, w, stride, padding, dilation, groups):
     """For each image and group: weights (output channels x taps) times patches (taps x output pixels)."""

@@ -35,6 +35,8 @@ MOST_PARTS = 16
 # Microseconds that it takes to leave parts to the block that adds them up: at all, for 1,024 sums of one block, and for
 # as many of all blocks.
 PARTS_TIME, BLOCK_SUM_TIME, SUM_TIME = 4.0, 0.037, 0.0016
+# Rows or columns of the result from which on computing an operand for each tile is more than storing it.
+MANY = 4096
 # Rows of tiles whose blocks run together, so that what they share is in the L2 cache.
 BAND = 16
 
@@ -60,6 +62,13 @@ def tile_plan(m, n, depth, groups, dt):
         return shape, 1
     most = most_parts(depth, shape)
     return shape, choice("parts", min(parts, most), [p for p in (1, 2, 4, 8, 16) if p <= most])
+
+
+@inline
+def computes_often(size):
+    """Whether there are so many rows or columns of the result that what is computed on the other operand, for each tile
+    of them, takes longer than storing it."""
+    return is_static(size) and size >= MANY
 
 
 @inline

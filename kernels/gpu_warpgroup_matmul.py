@@ -98,9 +98,8 @@ def warpgroup_matmul(out, a, b):
     right, right_turned = along_rows(b)
     left, left_turned = along_rows(a)
     unlined = can_map(right) and not right_turned and is_far_from_lines(right, m, out.size * depth)
-    # k may be divided among blocks where nothing is to be laid out.
     at_hand = can_map(left) and can_map(right) and not unlined
-    parts = parts_of_k(m, n, product(batch), ceildiv(depth, DEEP)) if at_hand else 1
+    parts = choice("parts", *parts_of_k(m, n, product(batch), ceildiv(depth, DEEP)))
     across = tile_columns(m, n, product(batch), ceildiv(depth, DEEP), any_width=right_turned, parts=parts)
     across = choice("columns", across, [c for c in WIDTHS if right_turned or c % 64 == 0])
     left_bytes, right_bytes = DOWN * DEEP * 2, across * DEEP * 2
@@ -109,7 +108,7 @@ def warpgroup_matmul(out, a, b):
     # A last column of tiles that is narrow is left for the blocks that have had fewer tiles than others.
     narrow = narrow_columns(n, across) if parts == 1 else 0
     left_by_k, right_by_k = not left_turned, right_turned
-    by_class = left_by_k and reads_by_class(left, right_by_k, m)
+    by_class = parts == 1 and left_by_k and reads_by_class(left, right_by_k, m)
     # Rows of the result from one of a tile to the next.
     apart = CLASSES if by_class else 1
     tiles_down = class_tiles(m) if by_class else ceildiv(m, DOWN)

@@ -5,6 +5,7 @@ A tile is 128 rows of the result; blocks, one on each multiprocessor, take one a
 
 from kernels.gpu_layout import is_classed, is_plain
 from kernels.gpu_warpgroups import has_warpgroups
+from kernels.indexing import product
 from kernels.language import *
 
 from .gpu_blocks import PROCESSORS
@@ -24,10 +25,14 @@ EARLY = -(-PROCESSORS // LATER_BAND)
 NARROW = 32
 # What a step along k of a tile takes besides its columns, in columns.
 TILE_COST = 28
-# What it takes to leave sums of a part of k to the block that adds up those of all, in columns of a step: at all, and
-# for each column that is written or read. Steps that a part has at least.
-PARTS_COST, SUMS_COST = 600, 2
+# In how many parts k may be divided among blocks, and steps that a part has at least.
+PARTS = (1, 2, 3, 4, 5, 6, 8, 11, 16)
 LEAST_STEPS = 4
+# What it takes to leave sums of a part to the block that adds up those of all, in columns of a step of an H200: at all,
+# for each column of a part, and for each of all tiles.
+PARTS_COST, SUM_COST, SUM_TRAFFIC = 600, 2, 0.1
+# Columns that it takes no less time to add up.
+LEAST_SUMMED = 32
 # Rows of the result up to which its transpose is computed.
 FEW_ROWS = 64
 # Products that make it worth laying out an operand: below, blocks would wait for each other longer than they work.
@@ -53,16 +58,38 @@ def fits_warpgroups(out, a, b):
     """
     if not has_warpgroups(a.dtype) or a.dtype != b.dtype:
         return False
-    work = out.size * a.shape[-1]
-    return (is_mapped(a) and is_mapped(b)) or not is_static(work) or work >= LEAST_WORK
+    return (is_mapped(a) and is_mapped(b)) or is_worth_laying_out(out.size * a.shape[-1])
 
 
 @inline
-def is_turned(out, a, b):
+def is_worth_laying_out(work):
+    """Whether there are so many products that operands are laid out for them; as there may be where nobody knows."""
+    return not is_static(work) or work >= LEAST_WORK
+
+
+@inline
+def lays_out_sooner(a, b, computed):
+    """Whether what is computed on operands of these shapes is sooner computed while they are laid out than by kernels
+    of its own, so that the copy engine finds all operands: where one is laid out in any case, as neither its rows nor
+    its columns begin at multiples of 16 bytes, or where something is computed on both."""
+    if not is_worth_laying_out(product(a.shape) * b.shape[-1]):
+        return False
+    return computed == (True, True) or not (may_be_mapped(a) and may_be_mapped(b))
+
+
+@inline
+def may_be_mapped(x):
+    """Whether the copy engine could be told of matrices of this shape, once they are stored."""
+    rows, columns = x.shape[-2], x.shape[-1]
+    whole_rows = is_static(columns) and columns % 8 == 0 and not x.is_contiguous(-2)
+    return whole_rows or (is_static(rows) and rows % 8 == 0 and not x.is_contiguous(-1))
+
+
+@inline
+def is_turned(out):
     """Whether the transpose of the result is computed: a tile has as many rows in any case, and there are few."""
     m, n = out.shape[-2], out.shape[-1]
-    few = is_static(m) and m <= FEW_ROWS and (not is_static(n) or n > m)
-    return few and is_mapped(a) and is_mapped(b)
+    return is_static(m) and m <= FEW_ROWS and (not is_static(n) or n > m)
 
 
 @inline
@@ -148,7 +175,9 @@ def tile_columns(m, n, groups, steps, *, any_width, parts):
     if is_static(m) and is_static(n) and is_static(groups):
         for columns in unroll(WIDTHS):
             if any_width or columns % 64 == 0:
-                cost = tiles_cost(tile_count(m, n, groups, columns), columns, steps, parts)
+                cost = tiles_cost(
+                    tile_count(m, n, groups, columns, parts), max(min(columns, n), LEAST_SUMMED), columns, steps, parts
+                )
                 if least is None or cost < least:
                     best, least = columns, cost
     return best
@@ -156,38 +185,36 @@ def tile_columns(m, n, groups, steps, *, any_width, parts):
 
 @inline
 def parts_of_k(m, n, groups, steps):
-    """In how many parts steps along k are divided among blocks, where that takes less time.
+    """In how many parts steps along k are divided among blocks, where that takes less time; and what else can be tried.
 
     It is the same however the operands lie in memory and however wide tiles are: a sum has the same bits.
     """
     best, least = 1, None
-    if is_static(m) and is_static(n) and is_static(groups) and is_static(steps):
-        for columns in unroll(WIDTHS):
-            if columns % 64 == 0:
-                tiles = tile_count(m, n, groups, columns)
-                parts = whole_parts(min(PROCESSORS // max(tiles, 1), steps // LEAST_STEPS), steps)
-                cost = tiles_cost(tiles, columns, steps, parts)
-                if least is None or cost < least:
-                    best, least = parts, cost
-    return best
+    if not (is_static(m) and is_static(n) and is_static(groups) and is_static(steps)):
+        return 1, ()
+    possible = [p for p in PARTS if p == 1 or (p * LEAST_STEPS <= steps and ceildiv(steps, ceildiv(steps, p)) == p)]
+    for columns in unroll(WIDTHS):
+        if columns % 64 == 0:
+            for parts in unroll(possible):
+                tiles = tile_count(m, n, groups, columns, parts)
+                if parts == 1 or tiles * parts <= PROCESSORS:
+                    cost = tiles_cost(tiles, max(min(columns, n), LEAST_SUMMED), columns, steps, parts)
+                    if least is None or cost < least:
+                        best, least = parts, cost
+    return best, possible
 
 
 @inline
-def tile_count(m, n, groups, columns):
-    """Tiles that take the full time."""
-    return ceildiv(m, DOWN) * whole_columns(n, columns) * groups
+def tile_count(m, n, groups, columns, parts):
+    """Tiles that take the full time: a narrow last column of them only where k is not divided."""
+    return ceildiv(m, DOWN) * (whole_columns(n, columns) if parts == 1 else ceildiv(n, columns)) * groups
 
 
 @inline
-def tiles_cost(tiles, columns, steps, parts):
-    """What tiles of this width take, in columns of a step; where nobody knows how many steps there are, of one."""
+def tiles_cost(tiles, used, columns, steps, parts):
+    """What tiles of this width take, in columns of a step; where nobody knows how many steps there are, of one. `used`
+    of their columns are added up where k is divided."""
     cost = ceildiv(tiles * parts, PROCESSORS) * (columns + TILE_COST)
     if is_static(steps):
         cost = cost * ceildiv(steps, parts)
-    return cost if parts == 1 else cost + PARTS_COST + (parts + 1) * columns * SUMS_COST
-
-
-@inline
-def whole_parts(parts, steps):
-    """About so many parts, none of them without steps."""
-    return 1 if parts < 2 else ceildiv(steps, ceildiv(steps, parts))
+    return cost if parts == 1 else cost + PARTS_COST + parts * used * (SUM_COST + tiles * SUM_TRAFFIC)

@@ -3,15 +3,19 @@
 from kernels.few_rows_product import are_few, few_rows_product
 from kernels.gemm import gemm, pack_panel, pack_panels, reads_in_place
 from kernels.gpu_matmul import gpu_matmul
-from kernels.gpu_register_tiles import register_matmul
+from kernels.gpu_register_tiles import computes_often, register_matmul
 from kernels.gpu_tensor_cores import has_tensor_cores, tensor_core_matmul
 from kernels.gpu_vectors import vector_product
 from kernels.gpu_warpgroup_matmul import warpgroup_matmul
-from kernels.gpu_warpgroup_tiles import fits_warpgroups, is_turned
+from kernels.gpu_warpgroup_tiles import fits_warpgroups, is_turned, lays_out_sooner
+from kernels.gpu_warpgroups import has_warpgroups
 from kernels.indexing import delinearise, fix_leading, matrix_at, product
 from kernels.language import *
 from kernels.one_row_product import row_product
 from kernels.rows import vectors, widths_for
+
+# Rows or columns of one operand from which on 16-bit floats are not computed while the other one is packed.
+OFTEN = 1024
 
 
 @inline
@@ -33,7 +37,7 @@ def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
     elif target.is_nvidia and is_static(out.shape[-1]) and out.shape[-1] == 1 and out.dtype.is_float:
         vector_product(out.permute(swapped), b.permute(swapped), a.permute(swapped), dt)
     elif target.is_gpu and fits_warpgroups(out, a, b):
-        if is_turned(out, a, b):
+        if is_turned(out):
             warpgroup_matmul(out.permute(swapped), b.permute(swapped), a.permute(swapped))
         else:
             warpgroup_matmul(out, a, b)
@@ -51,6 +55,31 @@ def matmul(out: FusedOutput, a: FusedInput, b: FusedInput):
         few_rows_product(out, a, b, dt)
     else:
         panel_product(out, a, b, dt)
+
+
+@stored("mo.matmul")
+def operands_of_matmul(a, b, *, computed):
+    """Where a card has what is computed on an operand stored first, or would compute it again for every tile; and where
+    a processor would round an element to 16 bits again and again."""
+    m, n = a.shape[-2], b.shape[-1]
+    one = (is_static(m) and m == 1) or (is_static(n) and n == 1)
+    if one or not a.dtype.is_float or (target.is_gpu and not target.is_nvidia):
+        return False
+    if not target.is_gpu:
+        return a.dtype.bits == 16 and packs_often(n), a.dtype.bits == 16 and packs_often(m)
+    if has_warpgroups(a.dtype):
+        return not lays_out_sooner(a, b, computed)
+    if has_tensor_cores(a, b):
+        return True
+    along = not a.is_contiguous(-2) and not b.is_contiguous(-2)
+    return along and computes_often(n), along and computes_often(m)
+
+
+@inline
+def packs_often(size):
+    """Whether an operand is packed so often, for so many rows or columns of the other, that what is computed on it is
+    sooner stored."""
+    return is_static(size) and size >= OFTEN
 
 
 @inline

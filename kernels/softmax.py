@@ -23,6 +23,18 @@ def log_softmax(out: FusedOutput, x: FusedInput, *, axis, kept_bytes=16384):
     normalise_exponentials(out, x, axis, kept_bytes, logarithm=True)
 
 
+@stored("mo.softmax")
+def operand_of_softmax(x, *, axis):
+    """Columns are read three times, and to round an element to 16 bits takes a processor as long as to read it."""
+    return not target.is_gpu and x.dtype.bits == 16 and axis != x.rank - 1
+
+
+@stored("mo.log_softmax")
+def operand_of_log_softmax(x, *, axis):
+    """As for softmax."""
+    return not target.is_gpu and x.dtype.bits == 16 and axis != x.rank - 1
+
+
 @inline
 def normalise_exponentials(out, x, axis, kept_bytes, *, logarithm):
     """Choose by where the axis lies. Rows of at most `kept_bytes` are read once."""

@@ -40,7 +40,7 @@ def at_compile_time(
     """An elaboration of what is known at compile time: functions are found, but nothing is emitted (`value` says what
     is computed) nor instantiated (`calls` says what may be called). An error without a place is at the line in hand."""
     run = interpret(_Refusing(calls or value, lookup=find, hint=lambda name, file: ""))  # pyright: ignore[reportArgumentType]
-    run.b = _Refusing(value, file="", line=0, provenance=0)  # pyright: ignore[reportAttributeAccessIssue]
+    run.b = _Refusing(value, file="", line=0, provenance=0, scopes=())  # pyright: ignore[reportAttributeAccessIssue]
     run.file = file
     try:
         yield run

@@ -10,17 +10,20 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compiler.cache import key_of
 from compiler.errors import KernelError, Location
 from compiler.graph.opaque import Layout, Opaque
-from compiler.graph.types import OpaqueBufferType, OpaqueType
+from compiler.graph.types import OpaqueBufferType, OpaqueType, TensorType
 from compiler.language.packages import replaced_names
 from compiler.language.source import Piece, SourceFile
 from compiler.language.syntax.definitions import BESIDE, KINDS, annotation_name
 from compiler.language.syntax.functions import Generator
 from compiler.targets import get_target
+
+if TYPE_CHECKING:
+    from compiler.language.stored_operands import GivenOperand
 
 ENTRY_POINTS = "kernelglass.kernels"
 """The group of entry points by which installed packages offer kernels: a name, and the package that has the files."""
@@ -152,6 +155,22 @@ class Library:
         if found is None:
             raise KernelError(f"{op!r} has no @shape function in the library, so its result types must be given")
         return computed_types(found, self.find, operands, parameters)
+
+    def stored(
+        self, op: str, kernel: str, target: str, operands: Sequence[GivenOperand], parameters: Mapping[str, Any]
+    ) -> tuple[bool, ...]:
+        """Of which operands a kernel wants what is computed on them in memory, as the `@stored` function of its op in
+        its own file says; of none where there is no such function."""
+        from compiler.language.stored_operands import stored_operands
+
+        for name in self._registered.get(op, []):
+            file, piece = self._index[name]
+            if piece.kind == "stored" and kernel in file.pieces:
+                function = file.generator(name)
+                fits = len(function.arguments) == len(operands)
+                if fits and all(isinstance(operand.type, TensorType) for operand in operands):
+                    return stored_operands(function, self.find, get_target(target), operands, parameters)
+        return (False,) * len(operands)
 
     def opaque(self, kind: OpaqueType | OpaqueBufferType) -> Generator:
         """The definition of an opaque type."""

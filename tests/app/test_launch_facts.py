@@ -36,7 +36,7 @@ def test_a_product_by_warpgroups_says_what_it_asks_for():
         )
         assert lines["shared memory"].endswith("a block, by the launch")
         assert lines["tensor maps"] == "10, copied in boxes of 128\u00d764, 64\u00d764 and 64\u00d78"
-        assert lines["chosen"] == "columns 256, stages 4, cluster 2, band 32"
+        assert lines["chosen"] == "parts 1, columns 256, stages 4, cluster 2, band 32"
 
 
 @pytest.mark.parametrize(

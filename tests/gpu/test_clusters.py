@@ -71,7 +71,8 @@ def test_products_of_pairs_are_those_of_single_blocks(
     (found,) = tunables(compile_graph(graph, CompileOptions(device.target, cache=False)))
     results = []
     for blocks in (1, 2):
-        chosen = Tuned(found.problem, (("cluster", blocks), ("columns", columns)))
+        parts = (("parts", 1),) if "parts" in dict(found.defaults) else ()
+        chosen = Tuned(found.problem, (("cluster", blocks), ("columns", columns), *parts))
         made = compile_graph(graph, CompileOptions(device.target, cache=False, tuned=(chosen,)))
         launch = made.record(found.kernel).launch
         assert launch is not None and launch.cluster == blocks

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compiler import Graph, TensorType
+from compiler import Graph, TensorType, ops
 from compiler.graph.dtypes import from_numpy, is_float, numpy_dtype
 from compiler.options import CompileOptions
 from compiler.pipeline import compile_graph
@@ -54,3 +54,26 @@ def test_what_lies_before_a_row_is_not_part_of_it(n: int, run: Any, device: Any)
     (result,) = run(model, [left.astype(kind), right.astype(kind)]).outputs
     finite = np.isfinite(np.asarray(result, np.float32))
     assert finite[2::3].all() and not finite[0::3].any() and not finite[1::3].any()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "m", "k", "n", "side"),
+    [
+        ("bf16", 256, 4096, 264, "both"),
+        ("bf16", 16, 4096, 1024, "both"),
+        *[("f16", 13, 4104, 777, side) for side in ("left", "right", "both")],
+        *[("f32", 256, 4096, 264, side) for side in ("left", "right", "both")],
+    ],
+)
+def test_what_is_fused_into_an_operand_changes_no_bit_of_a_divided_product(
+    dtype: str, m: int, k: int, n: int, side: str, run: Any, device: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(numpy_dtype(dtype)) for shape in ((m, k), (k, n))]
+    with Graph("product", inputs=[TensorType(dtype, (m, k)), TensorType(dtype, (k, n))]) as graph:
+        a, b = graph.inputs
+        graph.output((a if side == "right" else ops.abs(a)) @ (b if side == "left" else ops.abs(b)))
+    models = [compile_graph(graph, CompileOptions(device.target, fuse=fuse, cache=False)) for fuse in (True, False)]
+    assert [len(model.kernels) == 1 for model in models] == [True, False]
+    fused, apart = (run(model, arrays).outputs[0] for model in models)
+    assert fused.tobytes() == apart.tobytes()

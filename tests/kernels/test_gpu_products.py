@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
 
 from compiler import Graph, TensorType, compile, ops
+from compiler.options import CompileOptions
+from compiler.pipeline import compile_graph
 
 COPY = "cp.async.cg.shared.global"
 
@@ -110,8 +113,8 @@ def test_all_threads_of_a_column_load_as_many_elements_at_once(shape, loads):
     ("dtype", "m", "n", "depth", "at_least"),
     [
         ("bf16", 16, 4096, 4096, 120),
-        ("bf16", 2, 1024, 4096, 100),
-        ("bf16", 256, 256, 8192, 120),
+        ("bf16", 2, 1024, 4096, 64),
+        ("bf16", 256, 256, 8192, 64),
         ("f32", 64, 1024, 1024, 120),
         ("f32", 512, 512, 4096, 250),
         ("f32", 333, 501, 3001, 200),
@@ -123,6 +126,58 @@ def test_few_tiles_of_a_long_sum_are_divided_among_all_multiprocessors(dtype, m,
     model = compile(graph, target="sm_90a", cache=False)
     (blocks,) = model.record(model.kernels[0].name).launch.blocks
     assert blocks >= at_least
+
+
+@pytest.mark.parametrize(("m", "n", "depth"), [(16, 4096, 4096), (256, 256, 8192)])
+def test_what_is_fused_into_operands_leaves_sums_divided(m, n, depth):
+    """The operands are laid out first; the sums of parts of k then have the same room as without it."""
+    rooms = []
+    for computed in (False, True):
+        with Graph("product", inputs=[TensorType("bf16", (m, depth)), TensorType("bf16", (depth, n))]) as graph:
+            a, b = (ops.abs(x) if computed else x for x in graph.inputs)
+            graph.output(a @ b)
+        (kernel,) = (model := compile(graph, target="sm_90a", cache=False)).kernels
+        rooms.append({(room.dtype, room.shape) for room in model.record(kernel.name).workspaces})
+    plain, computed = rooms
+    assert plain and plain < computed
+
+
+def kernels_of(target, dtype, build, *shapes):
+    with Graph("operands", inputs=[TensorType(dtype, shape) for shape in shapes]) as graph:
+        graph.output(build(*graph.inputs))
+    return compile(graph, target=target, cache=False).kernels
+
+
+@pytest.mark.parametrize(
+    ("build", "shapes", "count"),
+    [
+        (lambda a, b: ops.abs(a) @ b, ((256, 512), (512, 256)), 2),
+        (lambda a, b: a @ ops.abs(b), ((64, 64), (64, 64)), 2),
+        (lambda a, b: ops.abs(a) @ ops.abs(b), ((512, 512), (512, 512)), 1),
+        (lambda a, b: ops.abs(a) @ b, ((1, 512), (512, 256)), 1),
+        (lambda a, b: ops.abs(a) @ b, ((333, 1001), (1001, 501)), 1),
+        (lambda a, b: ops.abs(a) @ b, (("M", 512), (512, 256)), 2),
+    ],
+    ids=["one operand", "little work", "both", "one row", "laid out anyway", "any rows"],
+)
+def test_an_operand_of_tensor_cores_is_stored_where_it_would_be_laid_out_for_its_own_sake(build, shapes, count):
+    assert len(kernels_of("sm_90a", "bf16", build, *shapes)) == count
+    assert len(kernels_of("sm_90a", "f32", build, *shapes)) == 1
+
+
+@pytest.mark.parametrize("target", ["cpu", "sm_90a"])
+def test_weights_of_a_convolution_are_computed_once(target):
+    shapes = (1, 8, 20, 20), (16, 8, 3, 3)
+    assert len(kernels_of(target, "f32", lambda x, w: ops.conv2d(x, w * 2.0), *shapes)) == 2
+    assert len(kernels_of(target, "f32", lambda x, w: ops.conv2d(x * 2.0, w), *shapes)) == 1
+
+
+def test_what_one_asks_for_is_fused_all_the_same():
+    with Graph("operands", inputs=[TensorType("bf16", (256, 512)), TensorType("bf16", (512, 256))]) as graph:
+        graph.output(ops.abs(graph.inputs[0]) @ graph.inputs[1])
+    edge = ("abs_0", "matmul_0")
+    for options, count in ((CompileOptions("sm_90a"), 2), (CompileOptions("sm_90a", force_fuse=frozenset({edge})), 1)):
+        assert len(compile_graph(graph, replace(options, cache=False)).kernels) == count
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "f32"])

@@ -13,7 +13,7 @@ from compiler.options import ChoiceValue
 
 CHOICES = "choices"
 _CONDITIONS = {"dtype": str, "rank": int, "target": str}
-BESIDE = frozenset({"opaque", "reduction", "shape"})
+BESIDE = frozenset({"opaque", "reduction", "shape", "stored"})
 """Kinds that say more about a kernel of the same op, or what kernels work on, and are none themselves."""
 KINDS = frozenset({"function", "inline", "outlined", "elementwise", "view", "pointwise", "kernel"}) | BESIDE
 

@@ -321,6 +321,17 @@ def below_views(value: Value) -> tuple[Value, list[Step]]:
     return value, chain
 
 
+def last_axis_below(value: Value) -> int | None:
+    """Which axis of a value is the last one of what is under its views; None where that is not one of its axes."""
+    below, steps = below_views(value)
+    axis = len(below.shape) - 1
+    for step in reversed(steps):
+        if step.perm is None:
+            return None
+        axis = step.perm.index(axis)
+    return axis if below.node is None or below.node.kind != "view" else None
+
+
 def views_between(value: Value, base: Value) -> list[Node]:
     """The views from a value down to just above another."""
     found = []

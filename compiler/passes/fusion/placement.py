@@ -9,7 +9,17 @@ from collections.abc import Iterable
 from itertools import islice
 
 from compiler.graph.types import TensorType
-from compiler.passes.fusion.analysis import Analysis, Node, Value, below_views, count, literal_of, views_between
+from compiler.language.stored_operands import GivenOperand
+from compiler.passes.fusion.analysis import (
+    Analysis,
+    Node,
+    Value,
+    below_views,
+    count,
+    last_axis_below,
+    literal_of,
+    views_between,
+)
 from compiler.passes.fusion.choices import Choices
 from compiler.passes.fusion.facts.layout import asks_for_layout
 from compiler.passes.fusion.facts.work import (
@@ -47,12 +57,14 @@ class Placement:
 
     def __init__(self, analysis: Analysis, groups: Groups, choices: Choices) -> None:
         self.library = analysis.library
+        self.target = analysis.target
         self.groups = groups
         self.choices = choices
         self.writes = analysis.stores
         self.outputs: list[Buffer | None] = [None] * len(analysis.outputs)
         self.constants: list[Buffer] = []
         self.live: set[Value] = set()  # values of epilogues that something needs
+        self._stored: dict[Node, tuple[bool, ...]] = {}  # of kernels that were asked: the operands they want in memory
         self._turned: dict[Group, tuple[int, int]] = {}  # how many values a group read when it was asked what it turns
 
     def buffers(self, value: Value) -> list[Buffer]:
@@ -108,7 +120,7 @@ class Placement:
             return f"would be computed {times} times per element"
         if access.expands and node.cost > MOST_REPEATED:
             return "a broadcast would repeat the whole computation"
-        if reason := _why_not_before(node, group):
+        if reason := self._why_not_operand(node, group) or _why_not_before(node, group):
             return reason
         if self.choices.has_vectors:
             if (why := why_not_again(node, group)) or (why := _why_not_after(node, group)):
@@ -122,6 +134,27 @@ class Placement:
             if is_dear(node) and (reason := _why_crowded([*group.members, node], len(group.stores), group)):
                 return reason
         return why_not_repeat(node.work, node.result.numel, count(group.space)) if access.expands else ""
+
+    def _why_not_operand(self, node: Node, group: Group) -> str:
+        """Why a kernel had better find a value in memory that it reads as an operand; empty when it may compute it."""
+        core = group.core
+        if core is None or core.kind != "kernel" or group.rows is not None:
+            return ""
+        for position, operand in enumerate(core.operands):
+            if _below_all_views(operand) is node.result and self._wants_stored(core)[position]:
+                return f"{core.signature.name} reads it from memory sooner than it computes it"
+        return ""
+
+    def _wants_stored(self, core: Node) -> tuple[bool, ...]:
+        wanted = self._stored.get(core)
+        if wanted is None:
+            name, op = core.signature.name, core.attrs["kernel"] if core.custom else core.op.name
+            operands = [
+                GivenOperand(value.type, last_axis_below(value), _may_be_inside(_below_all_views(value), name))
+                for value in core.operands
+            ]
+            wanted = self._stored[core] = self.library.stored(op, name, self.target, operands, core.attrs)
+        return wanted
 
     def _why_not_turned(self, node: Node, group: Group) -> str:
         """Why a value had better not be computed while it is turned, in small squares; empty when it may."""
@@ -309,6 +342,21 @@ def tensor_of(value: Value) -> TensorType:
 
 def _nodes(value: Value) -> tuple[str, ...]:
     return value.node.nodes if value.node is not None else (value.name,)
+
+
+def _below_all_views(value: Value) -> Value:
+    """The value that a chain of views shows."""
+    while value.node is not None and value.node.kind == "view":
+        value = value.node.operands[0]
+    return value
+
+
+def _may_be_inside(value: Value, kernel: str) -> bool:
+    """Whether a value may be computed by the kernel that reads it, as far as it alone is concerned."""
+    node = value.node
+    if node is None or node.kind not in ("elementwise", "pointwise") or len(value.users) != 1 or value.outputs:
+        return False
+    return not why_not_inside(node.dear, value.numel, kernel)
 
 
 def _meets(access: Access, contexts: Iterable[Context]) -> bool:

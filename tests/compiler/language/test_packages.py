@@ -260,6 +260,62 @@ def test_result_types_come_from_the_kernels_own_shape_function(tmp_path: Path) -
     assert compile(graph, library=library).execute(given)[0].tolist() == given[::2].tolist()
 
 
+STORED = """
+@kernel("rows_by")
+def rows_by(out: FusedOutput, x: FusedInput, w: FusedInput, *, often=1):
+    for i in range(*split(out.shape[0])):
+        out[i] = x[i] + w[i]
+
+
+@stored("rows_by")
+def operands_of_rows_by(x, w, *, often, computed):
+    return often > 1, (not target.is_gpu and x.dtype == f32 and computed[0]) or w.shape[0] > 100
+
+
+@kernel("plain")
+def plain(out: FusedOutput, x: FusedInput):
+    for i in range(*split(out.shape[0])):
+        out[i] = x[i]
+
+
+@stored("plain")
+def operand_of_plain(x):
+    return RETURNED
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "often", "left", "right", "together"),
+    [(8, 1, False, True, True), (8, 2, True, False, False), (8, 1, True, True, False), (200, 1, False, True, False)],
+)
+def test_a_kernel_says_of_which_operands_it_wants_the_values_in_memory(
+    size: int, often: int, left: bool, right: bool, together: bool, tmp_path: Path
+) -> None:
+    library = load_library(written(tmp_path / "stored", stored=STORED))
+    with Graph("stored", [TensorType("f32", (size,))] * 2) as graph:
+        x, w = graph.inputs
+        x, w = ops.abs(x) if left else x, ops.reshape(ops.neg(w), (size,)) if right else w
+        graph.output(ops.custom("rows_by", [x, w], x.type, often=often))
+    model = compile(graph, library=library)
+    assert (len(model.kernels) == 1) is together
+    arrays = [np.random.default_rng(0).standard_normal(size).astype(np.float32) for _ in range(2)]
+    wanted = (np.abs(arrays[0]) if left else arrays[0]) + (-arrays[1] if right else arrays[1])
+    assert np.array_equal(model.execute(*arrays)[0], wanted)
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [("3", "returns True or False"), ("(True, False)", "for each of the 1"), ("x[0] > 0", "has no elements")],
+)
+def test_what_is_no_answer_to_which_operands_are_stored_is_an_error(returned: str, words: str, tmp_path: Path) -> None:
+    library = load_library(written(tmp_path / "stored", stored=STORED.replace("RETURNED", returned)))
+    with Graph("stored", [TensorType("f32", (8,))]) as graph:
+        (x,) = graph.inputs
+        graph.output(ops.custom("plain", [ops.abs(x)], x.type))
+    with pytest.raises(KernelError, match=rf"stored\.py:\d+.*{words}"):
+        compile(graph, library=library)
+
+
 def test_effects_of_custom_kernels_keep_their_order(tmp_path: Path) -> None:
     text = adding("one_more", 1) + '\n\n@elementwise("doubled")\ndef doubled(x):\n    return x * 2\n'
     library = load_library(written(tmp_path / "own", own=text))
