@@ -1,5 +1,6 @@
 """Where along an axis the largest or smallest value is: the first such place; the first NaN if there is one."""
 
+from kernels.gpu_arg_reduce import better_of, gpu_find_in_columns, gpu_find_in_rows
 from kernels.indexing import along, delinearise, product, without
 from kernels.language import *
 from kernels.parallel import split
@@ -21,10 +22,10 @@ def argmin(out: FusedOutput, x: FusedInput, *, axis):
 
 @inline
 def searched(dt):
-    """The type values are compared in: bools count as 0 and 1."""
+    """The type values are compared in: bools count as 0 and 1; processors compare no vectors of 16-bit floats."""
     if dt.name == "bool":
         return u8
-    return dt
+    return f32 if dt.is_float and dt.bits == 16 else dt
 
 
 @inline
@@ -36,7 +37,11 @@ def find(out, x, axis, start, no_better):
             return ~no_better(v, best) & (best == best)
         return ~no_better(v, best)
 
-    if axis == x.rank - 1:
+    if target.is_nvidia and axis == x.rank - 1:
+        gpu_find_in_rows(out, x, start, beats)
+    elif target.is_nvidia:
+        gpu_find_in_columns(out, x, axis, start, beats)
+    elif axis == x.rank - 1:
         find_in_rows(out, x, start, beats)
     else:
         find_in_columns(out, x, axis, start, beats)
@@ -46,7 +51,7 @@ def find(out, x, axis, start, no_better):
 def find_in_rows(out, x, start, beats):
     """Along the last axis: each lane keeps its best and where it was; the lanes are compared at the end."""
     n = x.shape[-1]
-    width = fit_width(n, registers(x.dtype, count=2))
+    width = fit_width(n, registers(start.dtype, count=2))
     # Places in short rows are counted in 32 bits, which keeps as many in a register as values.
     counter = i32 if is_static(n) and n < 1 << 31 else index
     begin, end = split(product(x.shape[:-1]))
@@ -76,10 +81,7 @@ def first_best(best, place, beats):
         return best, place
     value, where = best[0], place[0]
     for lane in range(1, best.width):
-        v, i = best[lane], place[lane]
-        better = beats(v, value) | (~beats(value, v) & (i < where))
-        value = select(better, v, value)
-        where = select(better, i, where)
+        value, where = better_of(value, where, best[lane], place[lane], beats)
     return value, where
 
 
@@ -87,7 +89,7 @@ def first_best(best, place, beats):
 def find_in_columns(out, x, axis, start, beats):
     """Along another axis: vectors lie along the last one, and every lane is a search of its own."""
     n = x.shape[-1]
-    width = fit_width(n, registers(x.dtype, count=2))
+    width = fit_width(n, registers(start.dtype, count=2))
     blocks = ceildiv(n, width)
     outer = without(x.shape, (axis, x.rank - 1))
     begin, end = split(product(outer) * blocks)

@@ -1,12 +1,17 @@
-"""Running sums along the last axis on NVIDIA GPUs: a block takes a row, and goes along it a stretch at a time."""
+"""Running sums on NVIDIA GPUs: a block takes a row, and goes along it a stretch at a time, or some columns, whose
+stretches it adds up before it goes along them again."""
 
 from kernels.gpu_blocks import fitting_power, lane_of, shift_up
 from kernels.gpu_driver import gpu_width
-from kernels.indexing import along, delinearise, product
+from kernels.indexing import along, delinearise, product, without
 from kernels.language import *
 
 # Vectors of a stretch that each thread has.
 EACH = 4
+# Columns side by side of which each has so many threads at most, and elements of a stretch that are loaded at once.
+COLUMNS = 16
+MOST_SHARES = 64
+AHEAD = 8
 
 
 @inline
@@ -67,3 +72,53 @@ def gpu_cumsum_rows(out, x, dt):
                 before = offset + befores[c]
                 out[along(lead, i, width)] = (pieces[c] + before).cast(out.dtype)
         turn = 1 - turn
+
+
+@inline
+def gpu_cumsum_columns(out, x, axis, dt):
+    """Along an axis that is not the last: threads share a column, each has a stretch of it."""
+    n, high = x.shape[-1], x.shape[axis]
+    shares = fitting_power(ceildiv(high, AHEAD), 1, MOST_SHARES) if is_static(high) else MOST_SHARES
+    blocks = ceildiv(n, COLUMNS)
+    outer = without(x.shape, (axis, x.rank - 1))
+    launch(blocks=product(outer) * blocks, threads=COLUMNS * shares)
+    row = block_index() // blocks
+    lead = delinearise(row, outer)
+    column, share = thread_index() % COLUMNS, thread_index() // COLUMNS
+    j = (block_index() - row * blocks) * COLUMNS + column
+    inside = min(j, index(n) - 1)
+    each = ceildiv(high, shares)
+    begin = min(share * each, index(high))
+    end = min(begin + each, index(high))
+
+    def place(k):
+        return position(lead[:axis] + (k,) + lead[axis:] + (inside,))
+
+    def walk(total, visit):
+        """The sum of what there is before this stretch, and of it; visit(k, total) after each element."""
+        whole = end - (end - begin) % AHEAD
+        for first in range(begin, whole, AHEAD):
+            loaded = [x[place(first + u)].cast(dt) for u in range(AHEAD)]
+            for u in unroll(AHEAD):
+                total = total + loaded[u]
+                visit(first + u, total)
+        for k in range(whole, end):
+            total = total + x[place(k)].cast(dt)
+            visit(k, total)
+        return total
+
+    def nothing(k, total):
+        return None
+
+    def keep(k, total):
+        if j < n:
+            out[place(k)] = total.cast(out.dtype)
+
+    before = dt(0)
+    if shares > 1:
+        totals = shared(dt, (shares, COLUMNS))
+        totals[share, column] = walk(dt(0), nothing)
+        barrier()
+        for s in range(share):
+            before = before + totals[s, column]
+    walk(before, keep)

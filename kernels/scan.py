@@ -1,6 +1,6 @@
 """Running sums along one axis."""
 
-from kernels.gpu_scan import gpu_cumsum_rows
+from kernels.gpu_scan import gpu_cumsum_columns, gpu_cumsum_rows
 from kernels.indexing import along, delinearise, product, without
 from kernels.language import *
 from kernels.parallel import share
@@ -18,6 +18,8 @@ def cumsum(out: FusedOutput, x: FusedInput, *, axis):
         gpu_cumsum_rows(out, x, dt)
     elif axis == x.rank - 1:
         cumsum_rows(out, x, dt)
+    elif target.is_nvidia:
+        gpu_cumsum_columns(out, x, axis, dt)
     else:
         cumsum_columns(out, x, axis, dt)
 

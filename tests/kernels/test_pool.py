@@ -11,6 +11,11 @@ CASES = [
     ((2, 3, 8, 9), (2, 2), (2, 2), (0, 0), (1, 1)),
     ((1, 2, 11, 13), (3, 3), (2, 1), (1, 1), (1, 1)),
     ((1, 2, 11, 13), (3, 2), (1, 1), (1, 1), (2, 3)),
+    ((1, 2, 7, 70), (3, 3), (1, 1), (1, 1), (1, 1)),
+    ((1, 1, 9, 171), (5, 5), (2, 2), (2, 2), (1, 1)),
+    ((1, 1, 5, 80), (2, 2), (2, 2), (0, 0), (1, 1)),
+    ((1, 1, 6, 90), (2, 3), (1, 2), (0, 1), (1, 2)),
+    ((1, 1, 6, 190), (2, 3), (1, 3), (0, 1), (1, 1)),
 ]
 
 
@@ -51,7 +56,7 @@ def test_max_pool2d_keeps_nan():
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("case", CASES[:2])
+@pytest.mark.parametrize("case", [case for case in CASES if case[-1] == (1, 1)])
 @pytest.mark.parametrize("count_include_pad", [False, True])
 def test_avg_pool2d(dtype, case, count_include_pad):
     shape, kernel, stride, padding, dilation = case
