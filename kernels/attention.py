@@ -13,7 +13,8 @@ from kernels.gemm import (
 )
 from kernels.gpu_attention import gpu_attend
 from kernels.gpu_flash_attention import fits_flash_attention, flash_attend
-from kernels.gpu_warpgroup_attention import fits_warpgroup_attention, warpgroup_attend
+from kernels.gpu_register_attention import fits_register_attention, register_attend
+from kernels.gpu_warpgroup_attention import fits_warpgroup_attention, lays_out_one, warpgroup_attend
 from kernels.indexing import along, delinearise, fix_leading, product, replace
 from kernels.language import *
 from kernels.parallel import split
@@ -52,6 +53,31 @@ def masked_attention(
     attend(out, q, k, v, apply, masked=True, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
 
 
+@stored("mo.scaled_dot_product_attention")
+def operands_of_attention(q, k, v, *, computed):
+    """Keys and values are read for every block of queries."""
+    return stored_for_attention(q, k, v, computed)
+
+
+@stored("mo.scaled_dot_product_attention")
+def operands_of_masked_attention(q, k, v, mask, *, computed):
+    """As of attention; a mask is read once."""
+    return (*stored_for_attention(q, k, v, computed[:3]), False)
+
+
+@inline
+def stored_for_attention(q, k, v, computed):
+    """Of queries, keys and values, whether what is computed on them is stored."""
+    length = q.shape[-2]
+    again = is_static(length) and length > QUERIES
+    if not target.is_gpu:
+        return False, again, again
+    if fits_warpgroup_attention(q, k, v):
+        return (not lays_out_one(q, computed),) * 3
+    alone = fits_flash_attention(q, k, v) and again and sum([1 for one in computed if one]) == 1
+    return False, alone, alone
+
+
 @inline
 def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
     """For each block of queries, go through the keys a block at a time and keep the best score, sum and result so far.
@@ -63,6 +89,9 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
         return None
     if target.is_gpu and fits_flash_attention(q, k, v):
         flash_attend(out, q, k, v, mask, masked=masked, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
+        return None
+    if target.is_gpu and fits_register_attention(q, k, v):
+        register_attend(out, q, k, v, mask, masked=masked, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)
         return None
     if target.is_gpu:
         gpu_attend(out, q, k, v, mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa)

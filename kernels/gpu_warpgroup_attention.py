@@ -35,6 +35,11 @@ STAGES = 2
 WARPGROUP = 128
 ROW_BYTES = 128
 ROW = 64
+# Head sizes. The copy engine fills the last row of 64 with zeros behind a head of another size.
+NARROWEST, WIDEST = 40, 128
+# Elements of the queries from which on the blocks that lay one operand out wait for each other no longer than a kernel
+# that does it takes.
+WORTH_LAYING_OUT = 1 << 23
 
 
 @inline
@@ -45,7 +50,20 @@ def fits_warpgroup_attention(q, k, v):
         return False
     if not is_static(size) or not is_static(v.shape[-1]) or (is_static(length) and length < 64):
         return False
-    return v.shape[-1] == size and (size == 64 or size == 128)
+    return v.shape[-1] == size and NARROWEST <= size and size <= WIDEST and size % 8 == 0
+
+
+@inline
+def lays_out_one(q, computed):
+    """Whether one operand is sooner laid out, with what is computed on it, than stored by a kernel of its own; several
+    are in any case."""
+    return sum([1 for one in computed if one]) > 1 or not is_static(q.size) or q.size >= WORTH_LAYING_OUT
+
+
+@inline
+def row_room(size):
+    """Elements that a row of a head takes in shared memory."""
+    return ceildiv(size, ROW) * ROW
 
 
 @inline
@@ -59,7 +77,7 @@ def copy_rows(to, source, x, lead, first, barrier_at, *, rows):
     """Start the copies of `rows` rows of a head, 64 elements of each at a time."""
     outer = tuple([lead[axis].cast(i32) for axis in map_axes(x)[:-2]])
     outer = tuple([outer[len(outer) - 1 - e] for e in range(len(outer))])
-    for x0 in unroll(0, x.shape[-1], ROW):
+    for x0 in unroll(0, row_room(x.shape[-1]), ROW):
         start_tile_copy(to + x0 // ROW * (rows * ROW_BYTES), source, (i32(x0), first) + outer, barrier_at)
 
 
@@ -83,8 +101,8 @@ def warpgroup_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa
         meet_all()
     query_map, key_map = rows_map(queries, rows=QUERIES), rows_map(key_rows, rows=SPAN)
     value_map = rows_map(value_rows, rows=SPAN)
-    tile_bytes = SPAN * size * 2
-    memory = shared_address(shared(dt, (2 * STAGES + 1) * SPAN * size, of_launch=True))
+    tile_bytes = SPAN * row_room(size) * 2
+    memory = shared_address(shared(dt, (2 * STAGES + 1) * SPAN * row_room(size), of_launch=True))
     barriers = shared_address(shared(i64, 4 * STAGES + 2))
     thread = thread_index()
 
@@ -172,7 +190,9 @@ def warpgroup_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa
                 stage, parity = next_stage(stage, parity, stages=STAGES)
             if within % 32 == 0:
                 arrive(queries_done)
-            store_sums(out, scaled_sums(acc, total), lead, row, index(0), t)
+            sums = scaled_sums(acc, total)
+            sums = sums + [f32(0) for _ in range(-len(sums) % 16)]  # what stores columns takes 32 at once
+            store_sums(out, sums, lead, row, index(0), t)
 
     if thread == 0:
         for stage in unroll(STAGES):

@@ -82,7 +82,7 @@ def _alloca(e: Emitter, op: memref.AllocaOp) -> None:
 
 
 def define_global(e: Emitter, op: memref.GlobalOp) -> None:
-    """Print a memref.global of the module: an array of each block, or (without a value) one that the launch brings."""
+    """Print a memref.global of the module: an array of each block, or (without elements) one that the launch brings."""
     name = symbol(op.properties["sym_name"].data)  # pyright: ignore[reportAttributeAccessIssue]
     kind = op.properties["type"]
     assert isinstance(kind, MemRefType)
@@ -92,8 +92,7 @@ def define_global(e: Emitter, op: memref.GlobalOp) -> None:
     align = wanted.value.data if isinstance(wanted, IntegerAttr) else max(byte_size(element), 16)
     space = e.target.spaces.of(memory_space(kind))
     array = f"addrspace({space}) global [{size} x {element}]"
-    inside = op.properties.get("initial_value") is not None
-    e.globals[name] = f"{name} = {f'internal {array} poison' if inside else f'external {array}'}, align {align}"
+    e.globals[name] = f"{name} = {f'internal {array} poison' if size else f'external {array}'}, align {align}"
 
 
 def _get_global(e: Emitter, op: memref.GetGlobalOp) -> None:

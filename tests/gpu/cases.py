@@ -185,6 +185,14 @@ REDUCTIONS = [
     Case("cumsum-1", (("F", ("M", 300)),), lambda x: ops.cumsum(x, axis=1)),
     Case("cumsum-0", (("F", (300, "M")),), lambda x: ops.cumsum(x, axis=0)),
     *[Case(f"cumsum-long-{w}", (("F", (5, w)),), lambda x: ops.cumsum(x, axis=1), ALL) for w in (5000, 10001)],
+    Case("argmax-nan", (("F", (7, 5000)),), lambda x: ops.argmax(ops.log(x), axis=1), ALL),
+    Case("argmax-long", (("F", (2, 128256)),), lambda x: ops.argmax(x, axis=1), ALL),
+    Case("argmin-nan-columns", (("F", (700, 130)),), lambda x: ops.argmin(ops.log(x), axis=0), ALL),
+    Case("argmax-middle", (("F", (3, 50, 67)),), lambda x: ops.argmax(x, axis=1), ALL),
+    Case("argmax-all", (("F", (70, 130)),), lambda x: ops.argmax(x), ALL),
+    Case("cumsum-columns", (("F", (2048, 130)),), lambda x: ops.cumsum(x, axis=0), ALL),
+    Case("cumsum-middle", (("F", (3, 700, 33)),), lambda x: ops.cumsum(x, axis=1), ALL),
+    Case("cumsum-short-columns", (("F", (5, 700)),), lambda x: ops.cumsum(ops.abs(x), axis=0) * 2.0),
     Case("cumsum-f64", (("f64", ("M", "N")),), lambda x: ops.cumsum(x, axis=1)),
     Case("cumsum-int", (("i32", ("M", 300)),), lambda x: ops.cumsum(x, axis=-1)),
     Case("sum-fused", (("F", ("M", 513)),), lambda x: ops.sqrt(ops.sum(ops.square(x) * 0.5, axis=-1)) + 1, ALL),
@@ -285,6 +293,21 @@ MATRICES = [
         ALL,
         slack=2.0,
     ),
+    Case(
+        "matmul-divided-laid-out",
+        (("F", (256, 4096)), ("F", (4096, 264)), ("F", (264,))),
+        lambda a, b, c: ops.relu(ops.abs(a) @ ops.neg(b) + c),
+        ALL,
+    ),
+    _matmul("divided-ragged-laid-out", (301, 4099), (4099, 259), WIDE),
+    _matmul("divided-many-rows", (2049, 2051), (2051, 40), WIDE),
+    Case(
+        "matmul-few-rows-laid-out",
+        (("F", (16, 4096)), ("F", (520, 4096))),
+        lambda a, b: ops.abs(a) @ ops.neg(b).transpose(),
+        ALL,
+    ),
+    _matmul("few-rows-symbolic", (9, 1024), (1024, "N"), WIDE),
     Case("matmul-divided-f64", (("f64", (64, 2000)), ("f64", (2000, 72))), lambda a, b: a @ b),
     Case("matmul-divided-i32", (("i32", (64, 2000)), ("i32", (2000, 72))), lambda a, b: a @ b),
     _matmul("row", (1, 4096), (4096, 1000), ALL),
@@ -345,6 +368,18 @@ MATRICES = [
         ("bf16",),
         slack=2.0,
     ),
+    _attention("wide-96", (2, 3, 150, 96), (2, 3, 150, 96)),
+    _attention("wide-80", (1, 4, 70, 80), (1, 2, 133, 80), is_causal=True, enable_gqa=True),
+    _attention("wide-72", (1, 2, 200, 72), (1, 2, 200, 72), (200, 200)),
+    _attention("wide-40", (2, 2, 129, 40), (2, 2, 77, 40)),
+    _attention("wide-128", (1, 2, 257, 128), (1, 2, 300, 128)),
+    Case(
+        "attention-other-values",
+        (("F", (2, 2, 70, 20)), ("F", (2, 2, 90, 20)), ("F", (2, 2, 90, 100))),
+        lambda q, k, v: ops.scaled_dot_product_attention(ops.abs(q), ops.neg(k), ops.relu(v)) * 2.0,
+        ALL,
+        slack=2.0,
+    ),
     _attention("negative-scale", (1, 2, 130, 64), (1, 2, 130, 64), scale=-0.2),
     _attention("few-keys", (1, 2, 300, 128), (1, 2, 20, 128)),
     *[
@@ -387,6 +422,12 @@ MATRICES = [
     _conv("tiles", (3, 20, 30, 30), (130, 20, 3, 3), padding=1),
     _conv("pointwise", (2, 16, 14, 14), (24, 16, 1, 1)),
     Case("max_pool", (("F", (2, 3, 20, 21)),), lambda x: ops.max_pool2d(x, 3, stride=2, padding=1), ALL),
+    Case(
+        "max_pool-padded", (("F", (2, 5, 37, 61)),), lambda x: ops.max_pool2d(ops.neg(x), 3, stride=1, padding=1), ALL
+    ),
+    Case(
+        "avg_pool-strided", (("F", (2, 3, 50, 61)),), lambda x: ops.relu(ops.avg_pool2d(x, 5, stride=2, padding=2)), ALL
+    ),
     Case("avg_pool", (("F", (2, 3, 20, 21)),), lambda x: ops.avg_pool2d(x, 2), ALL),
 ]
 INDEXING = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from xdsl.dialects import memref
-from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, StringAttr, SymbolRefAttr, UnitAttr, i64
 
 from compiler.errors import KernelError
 from compiler.graph.dims import mod
@@ -39,12 +39,12 @@ def launch_shared(run: Context, kind: DType, sizes: tuple[int, ...], count: int)
     most = host.target.limits.shared_memory_bytes
     if kernel.shared_bytes > most:
         raise KernelError(f"{kernel.shared_bytes} bytes of shared memory; {host.target.name} has {most} for a block")
-    name, buffer = f"launch_shared_{kind.name}", memory.buffer_type(kind, 0, "shared")
+    name, buffer = f"launch_{kind.name}_shared", memory.buffer_type(kind, 0, "shared")
     known = [op.properties["sym_name"].data for op in host.globals]  # pyright: ignore[reportAttributeAccessIssue]
     if name not in known:
         properties = {
             "sym_name": StringAttr(name), "sym_visibility": StringAttr("private"), "type": buffer,
-            "alignment": IntegerAttr(_ALIGNMENT, i64),
+            "initial_value": UnitAttr(), "alignment": IntegerAttr(_ALIGNMENT, i64),
         }  # fmt: skip
         host.globals.append(memref.GlobalOp.create(properties=properties))
     ssa = run.b.pure(memref.GetGlobalOp, (), buffer, {"name": SymbolRefAttr(name)}, name)
