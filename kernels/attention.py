@@ -1,5 +1,6 @@
 """scaled_dot_product_attention with a running softmax: scores exist only as one tile of queries by keys at a time."""
 
+from kernels.attention_heads import source_head
 from kernels.exponential import exp
 from kernels.gemm import (
     load_column,
@@ -15,7 +16,7 @@ from kernels.gpu_attention import gpu_attend
 from kernels.gpu_flash_attention import fits_flash_attention, flash_attend
 from kernels.gpu_register_attention import fits_register_attention, register_attend
 from kernels.gpu_warpgroup_attention import fits_warpgroup_attention, lays_out_one, warpgroup_attend
-from kernels.indexing import along, delinearise, fix_leading, product, replace
+from kernels.indexing import along, delinearise, fix_leading, product
 from kernels.language import *
 from kernels.parallel import split
 from kernels.rows import fold, larger_of, vectors, widths_for
@@ -134,10 +135,7 @@ def attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
         i0 = (item - head * blocks) * block
         used = min(length - i0, block)
         lead = delinearise(head, heads)
-        source_lead = lead
-        if enable_gqa:
-            h = len(lead) - 1
-            source_lead = replace(lead, h, lead[h] // (heads[h] // k.shape[-3]))
+        source_lead = source_head(lead, heads, k, enable_gqa=enable_gqa)
         pack_queries(queries, fix_leading(q, lead), i0, used, size, factor, rows)
         for i in range(block):
             best[i] = dt(-dt.inf)

@@ -4,8 +4,9 @@ Of equal values the one that comes first is found, whichever thread has it.
 """
 
 from kernels.gpu_blocks import exchange, fitting_power
+from kernels.gpu_columns import columns_of_block
 from kernels.gpu_driver import gpu_width
-from kernels.indexing import along, delinearise, product, without
+from kernels.indexing import along, delinearise, product
 from kernels.language import *
 
 # Vectors, or rows of columns, that a thread loads before it looks at them.
@@ -81,19 +82,13 @@ def better_of_warp(value, where, beats):
 def gpu_find_in_columns(out, x, axis, start, beats):
     """Along another axis: a block has COLUMNS columns side by side, each of which several threads share."""
     n, high = x.shape[-1], x.shape[axis]
-    shares = fitting_power(ceildiv(high, AHEAD), 1, MOST_SHARES) if is_static(high) else MOST_SHARES
-    blocks = ceildiv(n, COLUMNS)
-    outer = without(x.shape, (axis, x.rank - 1))
-    launch(blocks=product(outer) * blocks, threads=COLUMNS * shares)
-    row = block_index() // blocks
-    lead = delinearise(row, outer)
-    column, share = thread_index() % COLUMNS, thread_index() // COLUMNS
-    j = (block_index() - row * blocks) * COLUMNS + column
-    inside = min(j, index(n) - 1)
+    shares, share, column, j, lead, place_of = columns_of_block(
+        x, axis, columns=COLUMNS, ahead=AHEAD, most=MOST_SHARES
+    )  # fmt: skip
     best, place = start, index(0)
 
     def value_at(k):
-        return x[position(lead[:axis] + (k,) + lead[axis:] + (inside,))].cast(start.dtype)
+        return x[place_of(k)].cast(start.dtype)
 
     def look(k, v, best, place):
         better = beats(v, best)

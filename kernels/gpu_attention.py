@@ -1,8 +1,9 @@
 """Attention on a GPU: a block takes a query and goes through the keys a part at a time with a running softmax."""
 
+from kernels.attention_heads import source_head
 from kernels.exponential import exp
 from kernels.gpu_blocks import combine_block, combine_warp, fitting_power, lane_of
-from kernels.indexing import delinearise, fix_leading, product, replace
+from kernels.indexing import delinearise, fix_leading, product
 from kernels.language import *
 
 THREADS_A_QUERY = 128
@@ -24,10 +25,7 @@ def gpu_attend(out, q, k, v, mask, *, is_causal, scale, enable_gqa):
     head = block_index() // length
     i = block_index() - head * length
     lead = delinearise(head, heads)
-    source_lead = lead
-    if enable_gqa:
-        h = len(lead) - 1
-        source_lead = replace(lead, h, lead[h] // (heads[h] // k.shape[-3]))
+    source_lead = source_head(lead, heads, k, enable_gqa=enable_gqa)
     queries, key_rows, value_rows = fix_leading(q, lead), fix_leading(k, source_lead), fix_leading(v, source_lead)
     query = shared(dt, max(size, 1))
     weights = shared(dt, threads)

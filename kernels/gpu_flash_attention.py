@@ -4,6 +4,7 @@ A block of threads takes 128 queries of one head, a warp 16 of them; keys and va
 ahead of their use. A lane holds parts of two rows of scores, g and g + 8; the other parts are in its three neighbours.
 """
 
+from kernels.attention_heads import source_head
 from kernels.gpu_async import end_group, wait_for_groups
 from kernels.gpu_blocks import exchange
 from kernels.gpu_fragments import (
@@ -16,7 +17,7 @@ from kernels.gpu_fragments import (
     pair,
 )
 from kernels.gpu_tensor_cores import has_tensor_cores
-from kernels.indexing import delinearise, matrix_at, product, replace
+from kernels.indexing import delinearise, matrix_at, product
 from kernels.language import *
 
 QUERIES = 128
@@ -146,10 +147,7 @@ def flash_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
     # The last queries of a causal head see the most keys: they begin first.
     i0 = (blocks - 1 - (block_index() - head * blocks)) * QUERIES
     lead = delinearise(head, heads)
-    source_lead = lead
-    if enable_gqa:
-        h = len(lead) - 1
-        source_lead = replace(lead, h, lead[h] // (heads[h] // k.shape[-3]))
+    source_lead = source_head(lead, heads, k, enable_gqa=enable_gqa)
     queries = matrix_at(q, lead)
     key_rows, value_rows = chunked_matrix_at(k, source_lead), chunked_matrix_at(v, source_lead)
     thread = thread_index()

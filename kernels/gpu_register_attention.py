@@ -8,10 +8,11 @@ What is read four queries or keys at a time but comes along the other axis is ro
 two threads of a warp store to the same bank.
 """
 
+from kernels.attention_heads import source_head
 from kernels.exponential import exp
 from kernels.gemm import multiply_add
 from kernels.gpu_blocks import exchange
-from kernels.indexing import delinearise, fix_leading, product, replace
+from kernels.indexing import delinearise, fix_leading, product
 from kernels.language import *
 
 TILE = 64
@@ -135,10 +136,7 @@ def register_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa)
     # The last queries of a causal head see the most keys: they begin first.
     i0 = (blocks - 1 - (block_index() - head * blocks)) * TILE
     lead = delinearise(head, heads)
-    source_lead = lead
-    if enable_gqa:
-        h = len(lead) - 1
-        source_lead = replace(lead, h, lead[h] // (heads[h] // k.shape[-3]))
+    source_lead = source_head(lead, heads, k, enable_gqa=enable_gqa)
     queries, key_rows, value_rows = fix_leading(q, lead), fix_leading(k, source_lead), fix_leading(v, source_lead)
     row, column = thread_index() // SHARERS * LANES, thread_index() % SHARERS * LANES
     last = index(keys)

@@ -2,8 +2,9 @@
 stretches it adds up before it goes along them again."""
 
 from kernels.gpu_blocks import fitting_power, lane_of, shift_up
+from kernels.gpu_columns import columns_of_block
 from kernels.gpu_driver import gpu_width
-from kernels.indexing import along, delinearise, product, without
+from kernels.indexing import along, delinearise, product
 from kernels.language import *
 
 # Vectors of a stretch that each thread has.
@@ -78,21 +79,10 @@ def gpu_cumsum_rows(out, x, dt):
 def gpu_cumsum_columns(out, x, axis, dt):
     """Along an axis that is not the last: threads share a column, each has a stretch of it."""
     n, high = x.shape[-1], x.shape[axis]
-    shares = fitting_power(ceildiv(high, AHEAD), 1, MOST_SHARES) if is_static(high) else MOST_SHARES
-    blocks = ceildiv(n, COLUMNS)
-    outer = without(x.shape, (axis, x.rank - 1))
-    launch(blocks=product(outer) * blocks, threads=COLUMNS * shares)
-    row = block_index() // blocks
-    lead = delinearise(row, outer)
-    column, share = thread_index() % COLUMNS, thread_index() // COLUMNS
-    j = (block_index() - row * blocks) * COLUMNS + column
-    inside = min(j, index(n) - 1)
+    shares, share, column, j, lead, place = columns_of_block(x, axis, columns=COLUMNS, ahead=AHEAD, most=MOST_SHARES)
     each = ceildiv(high, shares)
     begin = min(share * each, index(high))
     end = min(begin + each, index(high))
-
-    def place(k):
-        return position(lead[:axis] + (k,) + lead[axis:] + (inside,))
 
     def walk(total, visit):
         """The sum of what there is before this stretch, and of it; visit(k, total) after each element."""

@@ -4,6 +4,7 @@ A block has three warpgroups and takes 128 queries of a head: one warpgroup has 
 values; two score, weigh and sum, each for 64 queries. While one computes weights, the other multiplies.
 """
 
+from kernels.attention_heads import source_head
 from kernels.gpu_flash_attention import mask_block, scaled_sums, weigh_scores
 from kernels.gpu_fragments import pair
 from kernels.gpu_layout import laid_out, meet_all
@@ -24,7 +25,7 @@ from kernels.gpu_warpgroups import (
     start_tile_copy,
     wait_for,
 )
-from kernels.indexing import delinearise, product, replace
+from kernels.indexing import delinearise, product
 from kernels.language import *
 
 from .gpu_blocks import PROCESSORS
@@ -135,10 +136,7 @@ def warpgroup_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa
         stage, parity, query_parity = i32(0), i32(1), i32(1)
         for tile in range(block_index(), tiles, block_count()):
             lead, i0, rounds = place(tile)
-            source_lead = lead
-            if enable_gqa:
-                h = len(lead) - 1
-                source_lead = replace(lead, h, lead[h] // (heads[h] // k.shape[-3]))
+            source_lead = source_head(lead, heads, k, enable_gqa=enable_gqa)
             wait_for(queries_done, query_parity)
             query_parity = query_parity ^ 1
             arrive_expecting(queries_there, size=tile_bytes)
