@@ -1,19 +1,23 @@
 """Attention on NVIDIA GPUs without tensor cores, with a running softmax: of f32, and of heads that those do not take.
 
-A block has 64 queries of a head and goes through the keys 64 at a time; a thread has 4 queries, with 4 keys when it
-scores and with the columns of 4 lanes, once or more, when it sums. Keys and values come into the same place in shared
-memory, one after the other; while one is worked on, the other is on its way in registers.
+A block has 64 or 128 queries of a head and goes through the keys 64 at a time; a thread has 4 or 8 queries, with 4 keys
+when it scores and with the columns of 4 lanes, once or more, when it sums. Keys and values come into the same place in
+shared memory, one after the other; while one is worked on, the other is on its way in registers. Scores are in powers
+of two, whose approximation errs by two units in the last place: less than the sums of so many products.
 
 What is read four queries or keys at a time but comes along the other axis is rotated by 4 for every 4 rows, so that no
 two threads of a warp store to the same bank.
 """
 
 from kernels.attention_heads import source_head
-from kernels.exponential import exp
-from kernels.gemm import multiply_add
+from kernels.gemm import multiply_add, round_up
 from kernels.gpu_blocks import exchange
+from kernels.gpu_flash_attention import fast_exp2
 from kernels.indexing import delinearise, fix_leading, product
 from kernels.language import *
+
+from .exponential import LOG2_E
+from .gpu_blocks import PROCESSORS
 
 TILE = 64
 LANES = 4
@@ -23,8 +27,6 @@ THREADS = SHARERS * SHARERS
 # Rows of keys and chunks of four of their elements that a warp loads together: whole lines of the cache.
 CHUNKS = 8
 WIDEST = 128
-# Cards before sm_80 have no shared memory for wider heads.
-WIDEST_BEFORE = 64
 # Fewer queries leave most of a tile empty.
 FEWEST = 8
 
@@ -35,51 +37,74 @@ def fits_register_attention(q, k, v):
     size, wide, length = q.shape[-1], v.shape[-1], q.shape[-2]
     if not target.is_nvidia or q.dtype.acc != f32 or not is_static(size) or not is_static(wide):
         return False
-    most = WIDEST if target.arch >= 80 else WIDEST_BEFORE
-    if min(size, wide) < LANES or max(size, wide) > most or size % LANES != 0 or wide % LANES != 0:
+    if min(size, wide) < LANES or max(size, wide) > WIDEST or size % LANES != 0 or wide % LANES != 0:
+        return False
+    if shared_elements(size, wide, TILE) * 4 > target.shared_bytes:
         return False
     return not is_static(length) or length >= FEWEST
 
 
 @inline
-def rotated(column, row):
-    """Where a column of a row of 64 is, both multiples of four."""
-    return (column + row) % TILE
+def shared_elements(size, wide, taken):
+    """Of a block of so many queries: these, keys or values, and the weights of both."""
+    return size * taken + max(size, round_up(wide, TILE)) * TILE + TILE * taken
 
 
 @inline
-def fetch_turned(rows, first, count, *, size):
-    """This thread's part of 64 rows, which are to be turned; those that there are not are read as the last one."""
+def queries_of_thread(heads, length, size, wide, *, is_causal):
+    """How many: with eight, half as much comes from shared memory for each. That pays where there are then still blocks
+    for half of the card, and for narrow heads only where no block has less to do than others."""
+    many = 2 * LANES
+    taken = many * SHARERS
+    if shared_elements(size, wide, taken) * 4 > target.shared_bytes:
+        return LANES
+    best = LANES
+    if is_static(length) and is_static(product(heads)):
+        if 2 * product(heads) * ceildiv(length, taken) > PROCESSORS and (wide > TILE or not is_causal):
+            best = many
+    return choice("queries", best, (LANES, many))
+
+
+@inline
+def rotated(column, row, *, columns):
+    """Where a column of a row of so many is, both multiples of four."""
+    return (column + row) % columns
+
+
+@inline
+def fetch_turned(rows, first, count, *, size, taken):
+    """This thread's part of so many rows, which are to be turned; those that there are not are read as the last one."""
     parts = []
-    for step in unroll(2 * ceildiv(size, CHUNKS * LANES)):
-        row, x = turned_place(step)
+    for step in unroll(ceildiv(size, CHUNKS * LANES) * taken * CHUNKS // THREADS):
+        row, x = turned_place(step, taken=taken)
         where = (min(first + row, index(count) - 1), min(x, size - LANES))
         parts = [*parts, rows[position(where, width=LANES, axis=1)].cast(f32)]
     return parts
 
 
 @inline
-def turned_place(step):
+def turned_place(step, *, taken):
     """The row that this thread loads in a step, and its first element of four."""
-    e = thread_index() + step * THREADS
-    return e // CHUNKS % TILE, (e // (CHUNKS * TILE) * CHUNKS + e % CHUNKS) * LANES
+    rows = THREADS // CHUNKS
+    across = step // (taken // rows) * CHUNKS
+    return thread_index() // CHUNKS + step % (taken // rows) * rows, (thread_index() % CHUNKS + across) * LANES
 
 
 @inline
-def put_turned(tile, parts, *, size):
-    """What was fetched into a tile that has 64 columns for each element of a row."""
+def put_turned(tile, parts, *, size, taken):
+    """What was fetched into a tile that has a column for each row, and a row for each of their elements."""
     for step in unroll(len(parts)):
-        row, x = turned_place(step)
+        row, x = turned_place(step, taken=taken)
         if size % (CHUNKS * LANES) == 0:
-            put_column(tile, parts[step], row, x)
+            put_column(tile, parts[step], row, x, columns=taken)
         elif x < size:
-            put_column(tile, parts[step], row, x)
+            put_column(tile, parts[step], row, x, columns=taken)
 
 
 @inline
-def put_column(tile, part, row, x):
+def put_column(tile, part, row, x, *, columns):
     for e in unroll(LANES):
-        tile[(x + e) * TILE + rotated(row, x)] = part[e]
+        tile[x * columns + rotated(row, x, columns=columns) + e * columns] = part[e]
 
 
 @inline
@@ -99,8 +124,9 @@ def fetch_values(rows, first, count, *, wide, pitch):
 
 @inline
 def value_place(step, *, pitch):
-    e = thread_index() + step * THREADS
-    return e // (pitch // LANES), e % (pitch // LANES) * LANES
+    """The row of values that this thread loads in a step, and its first element of four."""
+    sharers = pitch // LANES
+    return thread_index() // sharers + step * (THREADS // sharers), thread_index() % sharers * LANES
 
 
 @inline
@@ -120,51 +146,66 @@ def over_sharers(v, combine):
 
 
 @inline
+def of_queries(tile, x, e, row, *, each, taken):
+    """What row x + e of a turned tile, of which x is a multiple of four, has for this thread's queries."""
+    found = []
+    for part in unroll(each // LANES):
+        at = x * taken + rotated(row + part * LANES, x, columns=taken) + e * taken
+        four = tile.load(at, width=LANES)
+        found = [*found, *[four[r] for r in range(LANES)]]
+    return found
+
+
+@inline
 def register_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa):
     """As attend, for operands that fit."""
     heads, length, keys = out.shape[:-2], q.shape[-2], k.shape[-2]
     size, wide = q.shape[-1], v.shape[-1]
-    factor = f32(float(size) ** -0.5 if scale is None else float(scale))
+    # Scores are in powers of two, but for those that a mask is to see.
+    unit = float(LOG2_E) if masked else 1.0
+    factor = (float(size) ** -0.5 if scale is None else float(scale)) * LOG2_E / unit
     across = ceildiv(wide, TILE)
     pitch = across * TILE
-    blocks = ceildiv(length, TILE)
-    launch(blocks=product(heads) * blocks, threads=THREADS, per_processor=2)
-    query_tile = shared(f32, size * TILE, of_launch=True)
+    each = queries_of_thread(heads, length, size, wide, is_causal=is_causal)
+    taken = SHARERS * each
+    blocks = ceildiv(length, taken)
+    launch(blocks=product(heads) * blocks, threads=THREADS, per_processor=2 * LANES // each)
+    query_tile = shared(f32, size * taken, of_launch=True)
     tile = shared(f32, max(size, pitch) * TILE, of_launch=True)
-    weights = shared(f32, TILE * TILE, of_launch=True)
+    weights = shared(f32, TILE * taken, of_launch=True)
     head = block_index() // blocks
     # The last queries of a causal head see the most keys: they begin first.
-    i0 = (blocks - 1 - (block_index() - head * blocks)) * TILE
+    i0 = (blocks - 1 - (block_index() - head * blocks)) * taken
     lead = delinearise(head, heads)
     source_lead = source_head(lead, heads, k, enable_gqa=enable_gqa)
     queries, key_rows, value_rows = fix_leading(q, lead), fix_leading(k, source_lead), fix_leading(v, source_lead)
-    row, column = thread_index() // SHARERS * LANES, thread_index() % SHARERS * LANES
+    row, column = thread_index() // SHARERS * each, thread_index() % SHARERS * LANES
     last = index(keys)
     if is_causal:
-        last = min(last, i0 + TILE)
+        last = min(last, i0 + taken)
     rounds = ceildiv(last, TILE)
 
-    put_turned(query_tile, [part * factor for part in fetch_turned(queries, i0, length, size=size)], size=size)
-    best = [f32(-f32.inf) for _ in range(LANES)]
-    total = [f32(0) for _ in range(LANES)]
-    acc = [zeros(f32, LANES) for _ in range(LANES * across)]
+    fetched_queries = fetch_turned(queries, i0, length, size=size, taken=taken)
+    put_turned(query_tile, [part * f32(factor) for part in fetched_queries], size=size, taken=taken)
+    best = [f32(-f32.inf) for _ in range(each)]
+    total = [f32(0) for _ in range(each)]
+    acc = [zeros(f32, LANES) for _ in range(each * across)]
     fetched = [zeros(f32, LANES) for _ in range(2 * ceildiv(size, CHUNKS * LANES))]
     if rounds > 0:
-        fetched = fetch_turned(key_rows, index(0), keys, size=size)
+        fetched = fetch_turned(key_rows, index(0), keys, size=size, taken=TILE)
     for round in range(rounds):
         j0 = round * TILE
-        put_turned(tile, fetched, size=size)
+        put_turned(tile, fetched, size=size, taken=TILE)
         values = fetch_values(value_rows, j0, keys, wide=wide, pitch=pitch)
         barrier()
-        scores = [zeros(f32, LANES) for _ in range(LANES)]
+        scores = [zeros(f32, LANES) for _ in range(each)]
         for x in range(0, size, LANES):
             for e in unroll(LANES):
-                a = query_tile.load((x + e) * TILE + rotated(row, x), width=LANES)
-                b = tile.load((x + e) * TILE + rotated(column, x), width=LANES)
-                for r in unroll(LANES):
+                a = of_queries(query_tile, x, e, row, each=each, taken=taken)
+                b = tile.load(x * TILE + rotated(column, x, columns=TILE) + e * TILE, width=LANES)
+                for r in unroll(each):
                     scores[r] = multiply_add(splat(a[r], LANES), b, scores[r])
-        seen = []
-        for r in unroll(LANES):
+        for r in unroll(each):
             i = i0 + row + r
             kept = []
             for c in unroll(LANES):
@@ -179,29 +220,31 @@ def register_attend(out, q, k, v, mask, *, masked, is_causal, scale, enable_gqa)
             top = over_sharers(max(max(kept[0], kept[1]), max(kept[2], kept[3])), lambda x, y: max(x, y))
             top = max(best[r], top)
             base = select(top > f32(-f32.inf), top, f32(0))
-            correction = exp(best[r] - base)
+            correction = fast_exp2((best[r] - base) * unit)
             best[r] = top
-            kept = [exp(score - base) for score in kept]
+            kept = [fast_exp2((score - base) * unit) for score in kept]
             total[r] = total[r] * correction + ((kept[0] + kept[1]) + (kept[2] + kept[3]))
             for h in unroll(across):
                 acc[r * across + h] = acc[r * across + h] * splat(correction, LANES)
-            seen = [*seen, kept]
-        for c in unroll(LANES):
-            turned = vector(*[seen[r][c] for r in range(LANES)])
-            weights.store(turned, (column + c) * TILE + rotated(row, column))
+            scores[r] = vector(*kept)
+        for part in unroll(each // LANES):
+            at = column * taken + rotated(row + part * LANES, column, columns=taken)
+            for c in unroll(LANES):
+                turned = vector(*[scores[part * LANES + r][c] for r in range(LANES)])
+                weights.store(turned, at + c * taken)
         barrier()
         put_values(tile, values, pitch=pitch)
-        fetched = fetch_turned(key_rows, min(round + 1, rounds - 1) * TILE, keys, size=size)
+        fetched = fetch_turned(key_rows, min(round + 1, rounds - 1) * TILE, keys, size=size, taken=TILE)
         barrier()
         for j in range(0, TILE, LANES):
             for e in unroll(LANES):
-                a = weights.load((j + e) * TILE + rotated(row, j), width=LANES)
+                a = of_queries(weights, j, e, row, each=each, taken=taken)
                 for h in unroll(across):
-                    b = tile.load((j + e) * pitch + column + h * TILE, width=LANES)
-                    for r in unroll(LANES):
+                    b = tile.load(j * pitch + column + (e * pitch + h * TILE), width=LANES)
+                    for r in unroll(each):
                         acc[r * across + h] = multiply_add(splat(a[r], LANES), b, acc[r * across + h])
         barrier()
-    for r in unroll(LANES):
+    for r in unroll(each):
         whole = over_sharers(total[r], lambda x, y: x + y)
         share = f32(1) / select(whole != f32(0), whole, f32(1))  # a row that sees nothing gives zeros
         i = i0 + row + r

@@ -380,6 +380,9 @@ MATRICES = [
         ALL,
         slack=2.0,
     ),
+    _attention("many", (4, 9, 200, 64), (4, 9, 133, 64)),
+    _attention("many-causal", (2, 20, 150, 96), (2, 10, 150, 96), is_causal=True, enable_gqa=True),
+    _attention("many-masked", (2, 20, 130, 128), (2, 20, 150, 128), (130, 150)),
     _attention("negative-scale", (1, 2, 130, 64), (1, 2, 130, 64), scale=-0.2),
     _attention("few-keys", (1, 2, 300, 128), (1, 2, 20, 128)),
     *[

@@ -87,6 +87,10 @@ def store(b: Builder, buffer: SSAValue, dtype: DType, position: Any, value: Simd
         b.emit(vector.StoreOp, (value.ssa, buffer, where.ssa), (), attributes=alignment)
 
 
+# What divides both of their last two operands divides their result.
+_KEEP_DIVISORS = (arith.AddiOp, arith.SubiOp, arith.RemUIOp, arith.RemSIOp, arith.MinSIOp, arith.MaxSIOp, arith.SelectOp)
+
+
 def multiple_of(b: Builder, ssa: SSAValue, depth: int = 0) -> int:
     """A number that a position is surely a multiple of; 0 for the position 0."""
     known = b.multiples.get(ssa)
@@ -96,8 +100,8 @@ def multiple_of(b: Builder, ssa: SSAValue, depth: int = 0) -> int:
         if id(ssa) in b.literals:
             number = b.literals[id(ssa)]
             known = abs(number) if isinstance(number, int) else 1
-        elif isinstance(owner, (arith.MuliOp, arith.AddiOp, arith.SubiOp)) and depth < 16:
-            one, two = (multiple_of(b, operand, depth + 1) for operand in owner.operands)
+        elif isinstance(owner, (*_KEEP_DIVISORS, arith.MuliOp)) and depth < 16:
+            one, two = (multiple_of(b, operand, depth + 1) for operand in owner.operands[-2:])
             known = one * two if isinstance(owner, arith.MuliOp) else gcd(one, two)
         b.multiples[ssa] = known
     return known

@@ -38,6 +38,22 @@ def test_every_dtype_is_loaded_and_stored_at_every_width(dtype, width):
     np.testing.assert_array_equal(got.view(np.uint8), x.view(np.uint8))
 
 
+@pytest.mark.parametrize(
+    ("position", "bytes_aligned"),
+    [
+        ("i * 4", 16), ("i * 2", 8), ("i * 4 + 1", None), ("(i * 4 + N * 8) % 64", 16), ("i * 4 % N", None),
+        ("min(i * 4, 60)", 16), ("min(i * 4, N - 4)", None), ("max(i * 8 - 2, 2)", 8),
+        ("select(i < N, i * 4, i * 12 + 8)", 16),
+    ],
+)  # fmt: skip
+def test_positions_of_vectors_say_how_far_they_are_aligned(position, bytes_aligned):
+    body = f"launch(blocks=1, threads=32)\ni = thread_index()\no.store(o.load({position}, width=4), 0)"
+    module, _ = elaborate(kernel(body, "o: Tensor[f32, (N,)]"), target="sm_90a")
+    (load,) = [op for op in module.walk() if op.name == "vector.load"]
+    stated = load.attributes.get("kg.align")
+    assert (stated and stated.value.data) == bytes_aligned
+
+
 @pytest.mark.parametrize("axis", [0, 1, -1, -2])
 def test_lanes_lie_along_any_axis(axis):
     width = X.shape[axis]
