@@ -23,6 +23,8 @@ _DOES_NOTHING = {"-h", "--help", "--table"}
 """Options with which no cell is done."""
 _SPREADS = "--scheduler"
 """The option with which a cluster does them."""
+_DASKS = frozenset({"dask", "distributed"})
+"""Packages whose records are made as ours are where a command does nothing with Dask but send cells."""
 _LOAD_LITTLE = {"samples", "completion", "cache", "cluster", "sweep", "export", "--version", "-h", "--help"}
 """Words of commands that make few records themselves."""
 _begun: list[Nursery] = []
@@ -50,7 +52,7 @@ def load_sooner(arguments: Sequence[str]) -> None:
         from compiler.processes import own_program
         from compiler.processes.record_methods import OURS, MethodsWhenCalled
 
-        MethodsWhenCalled(__name__, OURS)
+        MethodsWhenCalled(__name__, OURS | _DASKS if spreads else OURS)
         own_program.formats_later = True
 
 

@@ -15,9 +15,9 @@ from time import monotonic
 from typing import Any
 
 from app.cluster.fingerprint import KNOWN, Fingerprint, release, this_worker
+from app.cluster.loading import load_dask
 from app.cluster.preload import ANNOUNCED, LED
 from app.cluster.termination import terminated_in_order
-from compiler.collector_pauses import rare_collection
 from compiler.errors import CompilerError, UnavailableError
 from compiler.processes.frames import Unreadable, opened, parcel
 
@@ -144,21 +144,17 @@ def check_address(address: str) -> None:
         raise CompilerError(f"a scheduler is tcp://HOST:PORT, tls://HOST:PORT or local, not {address[:60]!r}")
 
 
-def _dask() -> tuple[Any, Any]:
+def _dask(sending: bool) -> tuple[Any, Any]:
     """Dask's configuration and its distributed part, kept quiet: what goes wrong is told in our words."""
     try:
-        with rare_collection():
-            import dask.config as settings
-
-            settings.set(_QUIET)
-            import distributed
+        settings, distributed = load_dask(_QUIET, sending)
     except ImportError:
         raise UnavailableError("Dask is not installed (pip install 'kernelglass[cluster]')") from None
     return settings, distributed
 
 
 def _elsewhere(stack: ExitStack, address: str) -> Cluster:
-    _, distributed = _dask()
+    _, distributed = _dask(sending=True)
     try:
         security = distributed.Security()
         _knock(address, security)
@@ -206,7 +202,7 @@ def _knock(address: str, security: Any) -> None:
 def _local(stack: ExitStack, workers: int | None, port: int) -> Cluster:
     from compiler.backend.runtime import default_threads
 
-    settings, distributed = _dask()
+    settings, distributed = _dask(sending=False)
     settings.set(_OURS)
     count = workers or default_threads()
     try:

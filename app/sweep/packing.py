@@ -12,7 +12,7 @@ from typing import Any
 from app.sweep.child import CompileTask
 from compiler.errors import CompilerError
 from compiler.processes.child import end_with_parent
-from compiler.processes.frames import Channel, named
+from compiler.processes.frames import LARGE, Channel, named
 from compiler.processes.messages import Refusal, refusal
 from compiler.processes.record_methods import keep_called
 
@@ -26,11 +26,17 @@ class Cells:
 
 @dataclass(frozen=True, eq=False)
 class Packed:
-    """A cell as it is sent: the bytes of a parcel, as an array, of which a large one need not go through a pipe; and
-    how many operations its graph has."""
+    """A cell as it is sent: how many operations its graph has, and the bytes of a parcel. Many are an array, which need
+    not go through a pipe; few are none, as whoever asks may have no NumPy yet."""
 
-    parcel: Any
     operations: int
+    small: bytes = b""
+    large: Any = None
+
+    @property
+    def parcel(self) -> bytes:
+        """What a worker is sent."""
+        return self.small if self.large is None else self.large.tobytes()
 
 
 KNOWN = named(Cells)
@@ -59,7 +65,10 @@ def serve(channel: Channel) -> None:
         for task in cells.tasks:
             try:
                 parcel, operations = packed(task)
-                channel.send(Packed(np.frombuffer(parcel, np.uint8), operations))
+                if len(parcel) < LARGE:
+                    channel.send(Packed(operations, parcel))
+                else:
+                    channel.send(Packed(operations, large=np.frombuffer(parcel, np.uint8)))
             except CompilerError as error:
                 channel.send(refusal(error))
         keep_called()

@@ -49,7 +49,7 @@ class ClusterWorkers:
             if found:
                 # Large graphs first, so that no worker is left with one in the end; otherwise in the order given.
                 sent = sorted(found, key=lambda number: -found[number].operations)
-                yield from self._answered(cluster, sent, [found[number].parcel.tobytes() for number in sent])
+                yield from self._answered(cluster, sent, [found[number].parcel for number in sent])
 
     def _answered(
         self, cluster: Cluster, sent: Sequence[int], parcels: Sequence[bytes]

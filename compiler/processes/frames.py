@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _HEAD = struct.Struct("<4sBxxxQQ")  # mark, how the arrays come, bytes of the message, bytes of the arrays
 _MARK = b"kgf1"
 _INLINE, _MAPPED = 0, 1
-_LARGE = 1 << 20  # bytes of arrays from which on mapping them is cheaper than copying them through a pipe
+LARGE = 1 << 20  # bytes of arrays from which on mapping them is cheaper than copying them through a pipe
 _ALIGNED = 64
 _ARRAY, _TEXT, _PLACE = (
     1,
@@ -134,7 +134,7 @@ class Channel:
     def send(self, value: Any, kind: str = "", job: int = 0, wait: Wait = _AS_LONG_AS_IT_TAKES) -> None:
         """Send a message, by the name of its type unless it is known by another; OSError where nobody listens."""
         message, arrays, total = _message(value, kind, job)
-        mapped = total >= _LARGE
+        mapped = total >= LARGE
         start = _HEAD.pack(_MARK, _MAPPED if mapped else _INLINE, len(message), total)
         if mapped:
             self._send_descriptor(start, arrays, total, wait)

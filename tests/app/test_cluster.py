@@ -135,6 +135,33 @@ def test_large_graphs_of_a_sweep_go_to_workers_first(cluster):
     assert begun == [2, 1, 0]
 
 
+def test_who_sends_cells_loads_neither_numpy_nor_what_notebooks_show(cluster, spec, tmp_path):
+    words = ["sweep", str(spec), "--db", str(tmp_path / "x.db"), "--csv", "--scheduler", cluster.address]
+    code = (
+        f"import sys\nfrom app.cli.main import main\nassert main({words!r}) == 0\n"
+        "print([name for name in ('numpy', 'jinja2') if name in sys.modules])\n"
+        "import numpy, jinja2, yaml\nprint(yaml.safe_load.__module__)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120, check=True
+    )
+    *cells, loaded, reads = done.stdout.splitlines()
+    assert (len(cells), loaded, reads) == (13, "[]", "yaml")
+
+
+def test_a_graph_of_megabytes_is_sent_as_well(cluster, kernelglass, spec):
+    (spec.parent / "large.py").write_text(
+        "import numpy as np\nfrom compiler import Graph, TensorType, ops\n\n"
+        "def build():\n"
+        "    with Graph('large', inputs=[TensorType('f32', (8, 512))]) as graph:\n"
+        "        graph.output(graph.inputs[0] @ ops.constant(np.random.rand(512, 1024).astype('f4')))\n"
+        "    return graph\n"
+    )
+    spec.write_text('sources = ["large.py", "scale.py"]\nlevels = [1]')
+    cells = document(kernelglass("sweep", spec, "--json", "--scheduler", cluster.address))["cells"]
+    assert [cell["status"] for cell in cells] == ["done", "done"]
+
+
 def test_nobody_is_asked_for_a_sweep_of_which_nothing_is_left(kernelglass, spec):
     spec.write_text('sources = ["scale.py"]\nlevels = [0]')
     done = document(kernelglass("sweep", spec, "--json"))

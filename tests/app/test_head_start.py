@@ -48,7 +48,7 @@ def test_a_sweep_on_a_cluster_is_given_a_process_that_packs_its_cells(begun, wor
     assert head_start.sweep_nursery(spread=True) is first
     child = first.child(packing.ANSWERS)
     child.channel.send(packing.Cells((CompileTask("sample:softmax", CompileOptions("cpu")),)))
-    sent = opened(child.channel.receive().value.parcel.tobytes(), KNOWN)
+    sent = opened(child.channel.receive().value.parcel, KNOWN)
     assert (sent.source, sent.options.target) == ("sample:softmax", "cpu")
     child.end()
     first.close()

@@ -67,10 +67,8 @@ def _workers(jobs: int | None, scheduler: str | None) -> AbstractContextManager[
     nursery = sweep_nursery(spread=scheduler is not None)
     if scheduler is not None:
         from compiler.collector_pauses import rare_collection
-        from compiler.processes.numpy_alone import load_numpy_alone
 
         with rare_collection():
-            load_numpy_alone()  # which Dask loads
             from app.sweep.spread import cluster_workers
 
         return cluster_workers(scheduler, jobs, nursery)
