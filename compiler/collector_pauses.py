@@ -23,6 +23,15 @@ def rare_collection() -> Iterator[None]:
 
 
 @cache
+def collect_rarely() -> None:
+    """For programs of our own that do one thing and end: nearly all they make stays, and would be walked as each module
+    that is loaded, or each model that is compiled, is done."""
+    before = gc.get_threshold()
+    if before[0]:
+        gc.set_threshold(max(before[0], _RARELY), *before[1:])
+
+
+@cache
 def end_without_collection() -> None:
     """For programs of our own, not for whoever uses the compiler as a library.
 

@@ -100,10 +100,10 @@ def _trace(options: CompileOptions, watch: Watch | None) -> Trace:
 
 def _compiled(graph: Graph, run: Compilation) -> Compiled:
     """The steps, in order; kernels that are in the cache are taken from there."""
-    if own_program.formats_later:
-        from compiler.dialects.formats import parse_formats_later
+    if own_program.operations_later:
+        from compiler.dialects.later import define_operations_later
 
-        parse_formats_later()
+        define_operations_later()
     from compiler.backend.emission import UnitWork, emit_kernels, units_of
     from compiler.backend.guarded import raw_errors_at_their_lines
     from compiler.backend.runtime import default_threads

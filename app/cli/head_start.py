@@ -3,8 +3,8 @@
 A sweep begins a process that loads the compiler, which takes longer than all that a sweep does before its first cell;
 or, where a cluster compiles, one that loads what reads sources, while the command loads Dask. Either is a fork of the
 program, of which the command line is not a part yet. Other commands load the compiler themselves, as such a process
-does: methods of records are there once they are called (`compiler/processes/record_methods.py`), and formats of
-operations once one is printed.
+does: methods of records are there once they are called (`compiler/processes/record_methods.py`), operations once one
+of a kind is made, their formats once one is printed.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def load_sooner(arguments: Sequence[str]) -> None:
         from compiler.processes.record_methods import OURS, MethodsWhenCalled
 
         MethodsWhenCalled(__name__, OURS | _DASKS if spreads else OURS)
-        own_program.formats_later = True
+        own_program.operations_later = True
 
 
 def loaded() -> None:

@@ -9,15 +9,19 @@ from collections.abc import Sequence
 
 import click
 
+from app.cli.interrupts import is_program
 from app.cli.terminal import leave_stdout
 from app.errors import BAD_INPUT, INTERRUPTED, OK, exit_status
-from compiler.collector_pauses import end_without_collection, rare_collection
+from compiler.collector_pauses import collect_rarely, end_without_collection, rare_collection
 from compiler.errors import CompilerError
 
 COMMANDS = (
     "gui", "samples", "kernels", "compile", "run", "tune", "generate", "flows", "sweep", "cluster", "runs", "compare",
     "hot", "bisect", "report", "export", "cache", "devices", "completion",
 )  # fmt: skip
+
+_STAY = {"gui", "cluster"}
+"""Commands that last as long as somebody wants them."""
 
 
 class Commands(click.Group):
@@ -31,6 +35,8 @@ class Commands(click.Group):
         """The command called `cmd_name`, imported now."""
         if cmd_name not in COMMANDS:
             return None
+        if cmd_name not in _STAY and is_program():
+            collect_rarely()
         with rare_collection():
             return importlib.import_module(f"app.cli.commands.{cmd_name}").command
 

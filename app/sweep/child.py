@@ -40,9 +40,9 @@ def prepare() -> None:
 
     with rare_collection():
         load_numpy_alone()
-        from compiler.dialects.formats import parse_formats_later
+        from compiler.dialects.later import define_operations_later
 
-        parse_formats_later()
+        define_operations_later()
         import app.compilation
         import app.sources  # noqa: F401
         import compiler.backend.emission

@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
-formats_later = False
-"""Whether a compilation has xDSL's formats of operations parsed as they are needed (`compiler/dialects/formats.py`)."""
+operations_later = False
+"""Whether a compilation has xDSL's operations defined as they are needed (`compiler/dialects/later.py`)."""
