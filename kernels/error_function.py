@@ -4,6 +4,8 @@ from kernels.exponential import exp_in_range, raised_exp_function
 from kernels.language import *
 from kernels.math_arithmetic import add_to_exponent, divided_in_range, horner, split_integer, two_product
 
+from .exponential import LOG2_E
+
 # (tanh(x) / x - 1) / x**2 as a polynomial in x**2 on |x| <= 0.55, highest power first.
 TANH_F32 = (-0.006295665, 0.021088311, -0.05385685, 0.13332637, -0.3333332)
 TANH_F64 = (5.108496333668956e-05, -0.00021039791967678346, 0.000579198012247403, -0.0014532382782725312,
@@ -28,7 +30,6 @@ TAIL_TOP_F32 = (0.6875, 0.6040143, 0.25295725, 0.056211445, 0.005710676)
 TAIL_BOTTOM_F32 = (1.375, 2.3051205, 1.6576276, 0.6481861, 0.14090961, 0.014314388)
 # (exp(r) - 1) / r on |r| <= log(2) / 2, highest power first; and log(2) as a short number and the rest.
 EXPM1_F32 = (0.0013811663, 0.008370135, 0.041668527, 0.16666509, 0.49999994, 1.0)
-LOG2_E = 1.4426950408889634
 LOG_2_SHORT, LOG_2_REST = 0.693359375, -0.00021219444
 # exp(v**2 / 2) * (v + 5) * (1 - normal CDF at v) as a polynomial in (v - 5) / (v + 5).
 TAIL_F64 = (2.0689911341443636e-09, 7.315756703256434e-09, -1.0295817529869596e-08, -6.57294823050356e-08,

@@ -20,10 +20,11 @@ from kernels.gpu_tensor_cores import has_tensor_cores
 from kernels.indexing import delinearise, matrix_at, product
 from kernels.language import *
 
+from .exponential import LOG2_E
+
 QUERIES = 128
 WORKERS = 256
 CHUNK = 8
-LOG2E = 1.4426950408889634
 # Elements of a block of keys: two blocks of keys and two of values fill 32 KiB of shared memory.
 BLOCK = 4096
 
@@ -58,7 +59,7 @@ def masked_scores(scores, mask, lead, row, j0, t, factor, length, keys):
         i, j = row + 8 * (e % 4 // 2), j0 + e // 4 * 8 + t * 2 + e % 2
         score = f32(-f32.inf)
         if (i < length) & (j < keys):
-            score = mask(lead, i, j, 1, scores[e] * factor) * LOG2E
+            score = mask(lead, i, j, 1, scores[e] * factor) * LOG2_E
         made = [*made, score]
     return made
 
@@ -79,7 +80,7 @@ def seen_scores(scores, row, j0, t, keys, *, is_causal):
 @inline
 def mask_block(scores, mask, lead, i0, row, j0, t, factor, length, keys, *, masked, is_causal):
     """A block of scores, of queries from i0 on and keys from j0 on, as weigh_scores takes them, and its `unit`."""
-    unit = factor * LOG2E
+    unit = factor * LOG2_E
     if masked:
         scores, unit = masked_scores(scores, mask, lead, row, j0, t, factor, length, keys), 1.0
     elif factor <= 0:

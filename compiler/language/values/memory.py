@@ -89,14 +89,8 @@ def store(b: Builder, buffer: SSAValue, dtype: DType, position: Any, value: Simd
 
 # What divides both of their last two operands divides their result.
 _KEEP_DIVISORS = (
-    arith.AddiOp,
-    arith.SubiOp,
-    arith.RemUIOp,
-    arith.RemSIOp,
-    arith.MinSIOp,
-    arith.MaxSIOp,
-    arith.SelectOp,
-)
+    arith.AddiOp, arith.SubiOp, arith.RemUIOp, arith.RemSIOp, arith.MinSIOp, arith.MaxSIOp, arith.SelectOp,
+)  # fmt: skip
 
 
 def multiple_of(b: Builder, ssa: SSAValue, depth: int = 0) -> int:
