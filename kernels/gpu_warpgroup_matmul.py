@@ -52,9 +52,8 @@ from kernels.language import *
 
 from .gpu_blocks import PROCESSORS
 from .gpu_layout import AHEAD_ONCE, CLASSES
-from .gpu_warpgroup_tiles import BAND, DOWN, EARLY, LATER_BAND, ROW_BYTES, WIDTHS
+from .gpu_warpgroup_tiles import BAND, DEEP, DOWN, EARLY, LATER_BAND, ROW_BYTES, WIDTHS
 
-DEEP = 64
 WARPGROUP = 128
 # Bytes of shared memory for the stages, of which there are at most eight.
 STAGE_BYTES = 200 * 1024

@@ -12,6 +12,8 @@ from .gpu_blocks import PROCESSORS
 from .gpu_layout import CLASSES
 
 DOWN = 128
+# Steps along k.
+DEEP = 64
 ROW_BYTES = 128
 # How wide tiles may be.
 WIDTHS = (256, 224, 192, 160, 128, 96, 64)
@@ -71,10 +73,22 @@ def is_worth_laying_out(work):
 def lays_out_sooner(a, b, computed):
     """Whether what is computed on operands of these shapes is sooner computed while they are laid out than by kernels
     of its own, so that the copy engine finds all operands: where one is laid out in any case, as neither its rows nor
-    its columns begin at multiples of 16 bytes, or where something is computed on both."""
+    its columns begin at multiples of 16 bytes, or where something is computed on both. The left one alone is stored
+    where it is then read by class, which needs no laying out."""
     if not is_worth_laying_out(product(a.shape) * b.shape[-1]):
         return False
+    if computed == (True, False) and a.rank == 2 and not may_be_mapped(a) and not b.is_contiguous(-2):
+        m, depth, n = a.shape[0], a.shape[1], b.shape[-1]
+        return not (has_class_tiles(m) and is_static(depth) and is_static(n)) or leaves_idle(m, depth, n)
     return computed == (True, True) or not (may_be_mapped(a) and may_be_mapped(b))
+
+
+@inline
+def leaves_idle(m, depth, n):
+    """Whether k is divided, or a third of the multiprocessors has no tile: who would wait lays out in that time."""
+    if parts_of_k(m, n, 1, ceildiv(depth, DEEP))[0] != 1:
+        return True
+    return 3 * ceildiv(m, DOWN) * ceildiv(n, WIDTHS[0]) < 2 * PROCESSORS
 
 
 @inline
@@ -112,9 +126,13 @@ def is_far_from_lines(x, m, work):
 def reads_by_class(left, right_by_k, m):
     """Whether rows of the left operand are copied from where they lie, those of a class by the tile, in place of being
     laid out: where k is not along rows of the right one, as it is read shifted, and where that takes few more tiles."""
-    if right_by_k or can_map(left) or not is_static(m) or not is_classed(left):
-        return False
-    return WORTH_CLASSES * class_tiles(m) <= (WORTH_CLASSES + 1) * ceildiv(m, DOWN)
+    return not right_by_k and not can_map(left) and has_class_tiles(m) and is_classed(left)
+
+
+@inline
+def has_class_tiles(m):
+    """Whether tiles of the rows of a class are few more than those of all rows."""
+    return is_static(m) and WORTH_CLASSES * class_tiles(m) <= (WORTH_CLASSES + 1) * ceildiv(m, DOWN)
 
 
 @inline

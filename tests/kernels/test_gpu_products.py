@@ -165,6 +165,20 @@ def test_an_operand_of_tensor_cores_is_stored_where_it_would_be_laid_out_for_its
     assert len(kernels_of("sm_90a", "f32", build, *shapes)) == 1
 
 
+@pytest.mark.parametrize(
+    ("build", "shapes", "count"),
+    [
+        (lambda a, b: ops.abs(a) @ b, ((4090, 515), (515, 4099)), 2),
+        (lambda a, b: ops.abs(a) @ b, ((1021, 3001), (3001, 2047)), 1),
+        (lambda a, b: ops.abs(a) @ b, ((4095, "K"), ("K", 4097)), 1),
+        (lambda a, b: ops.abs(a) @ ops.transpose(b), ((4090, 515), (4099, 515)), 1),
+    ],
+    ids=["they are", "few tiles", "any k", "k along rows of both"],
+)
+def test_a_left_operand_is_stored_where_its_rows_are_then_read_by_class(build, shapes, count):
+    assert len(kernels_of("sm_90a", "bf16", build, *shapes)) == count
+
+
 @pytest.mark.parametrize("target", ["cpu", "sm_90a"])
 def test_weights_of_a_convolution_are_computed_once(target):
     shapes = (1, 8, 20, 20), (16, 8, 3, 3)
