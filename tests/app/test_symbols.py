@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from time import thread_time
 
 import pytest
@@ -17,6 +19,7 @@ from compiler.graph.ops.specs import SPECS
 from compiler.options import CompileOptions
 from compiler.reading import read_graph
 
+ROOT = Path(__file__).parents[2]
 SAMPLES = ("mlp", "softmax", "grayscale", "attention")
 STAGES = ("kgen", "kernel", "llvm", "llvm-opt", "asm")
 
@@ -38,6 +41,13 @@ def texts():
 
 def document(text):
     return index_text(line_text(text, ()))
+
+
+def test_every_intrinsic_that_the_library_names_has_its_sentence():
+    library = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "kernels").glob("*.py"))
+    named = set(re.findall(r'"(llvm(?:\.\w+)+)"', library))
+    assert len(named) > 12
+    assert not [name for name in named for language in ("llvm", "mlir") if not sentence(language, name)]
 
 
 def test_every_instruction_of_the_samples_has_its_sentence(texts):
