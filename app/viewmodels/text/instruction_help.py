@@ -1,6 +1,7 @@
 """What the instruction under the mouse does, in a sentence: LLVM's, PTX's, MLIR's operations and the graph's ops.
 
-The sentences ship with the program (`resources/help/instructions.json`); those of ops are their documentation's.
+The sentences ship with the program (`resources/help/instructions.json`), those of LLVM's intrinsics once for LLVM and
+MLIR; those of ops are their documentation's.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from app.viewmodels.compilation import LIBRARY, WHOLE_STAGES
 from app.viewmodels.text.text_document import TextDocument
 
 _WORD = {
-    "llvm": re.compile(r"(?<![\w.%@!#\"])[a-z]+(?![\w.\"])"),
+    "llvm": re.compile(r"(?<![\w.%@!#\"])[a-z]+(?![\w.\"])|(?<=@)llvm(?:\.[a-z_0-9]+)+"),
     "ptx": re.compile(r"(?<![\w.$%\[+-])[a-z][a-z0-9_]*(?=[.\s;])|%[a-z_]+(?:64)?\b|\bWARP_SZ\b"),
     "mlir": re.compile(r"(?<![\w.%@!#])[a-z_]+(?:\.[a-z_0-9]+)+"),
 }
@@ -51,7 +52,7 @@ def sentence(language: str, word: str) -> str:
     """What an instruction does; of an op the first line of its builder's own documentation, where it has one of its
     name."""
     if not word.startswith("mo."):
-        return sentences().get(language, {}).get(word, "")
+        return sentences().get(language, {}).get(word) or sentences()["intrinsics"].get(word, "")
     from compiler.graph import ops
 
     name = word.removeprefix("mo.")
